@@ -1,5 +1,7 @@
 """Rewards, trees and values for another population than that of the study."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -171,6 +173,7 @@ def test_new_rows_know_their_weights(study):
         assert table.estimates[rule].value == pytest.approx(expected - 1.0, abs=0.5)
 
 
+@pytest.mark.filterwarnings("ignore:.*outside the study's range in some column")
 def test_either_of_two_models_may_be_wrong():
     values = {"both": [], "odds": [], "outcome": [], "none": []}
     for seed in range(40):
@@ -419,7 +422,10 @@ def test_known_chances_of_every_row(study):
 
 def test_weights_that_are_too_large_are_lowered_and_said():
     X, T, Y, target = shifted(200, 200, 0)
-    with pytest.warns(OverlapWarning, match=r"Of 200 rows of the study, \d+ stand for so many people of the target"):
+    with (
+        pytest.warns(OverlapWarning, match="of the target have hardly any like them in the study"),
+        pytest.warns(OverlapWarning, match=r"Of 200 rows of the study, \d+ stand for so many people of the target"),
+    ):
         model = simple(max_target_weight=1.5).fit(Y, T, X=X, target_X=target + 1, propensity=0.5)
     assert model.n_lowered_ == (model.target_ratio_[:200] > 1.5).sum() > 2
     ratio = model.predict_target_ratio(X=target)
@@ -457,8 +463,15 @@ FRAME = pd.DataFrame({"age": np.arange(20.0), "place": ["a", "b"] * 10})
             {"target_X": FRAME.assign(place="c")},
             r"'place' of target_X holds 'c' \(20 rows\), which nobody",
         ),
-        ({"target_X": FRAME.assign(age="old")}, "'age' of target_X does not hold numbers"),
-        ({"target_X": np.ones((3, 2))}, "target_X and X must both be frames, or both be arrays"),
+        (
+            {"target_X": FRAME.assign(age="old")},
+            "'age' of target_X does not hold numbers, as it does in the study; convert it to numbers",
+        ),
+        ({"target_X": FRAME.assign(age=np.inf)}, "'age' of target_X holds infinite values; replace them"),
+        ({"target_X": FRAME.rename(columns={"place": "age"})}, "target_X has more than one column 'age'; give every"),
+        ({"target_X": np.ones((3, 2))}, "must both be frames, or both be arrays; give target_X column names"),
+        ({"target_X": "people.csv"}, r"target_X must be a table, a frame or an array .*; got shape \(\)"),
+        ({"target_X": [[1.0], [1.0, 2.0]]}, "target_X must be a table; its rows are of different lengths"),
         ({"target_W": FRAME}, "X is given without target_X"),
         ({"target_X": FRAME, "target_W": FRAME}, "target_W is given without W"),
         ({"target_X": FRAME, "study": np.arange(20) < 9}, "study says already"),
@@ -481,6 +494,22 @@ def test_bad_targets_are_refused(given, words):
         model.fit(Y, T, X=FRAME, **given)
     with pytest.raises(InputError, match=words):
         cross_val_policy_value(model, Y, T, X=FRAME, **given)
+
+
+def test_a_small_target_is_refused_with_the_folds_that_it_allows():
+    Y, T, people = np.arange(20.0), np.arange(20) % 2, FRAME.assign(age=FRAME["age"] + 0.5)
+    model = RewardEstimator(LinearRegression(), cv=5, random_state=0)
+    with pytest.raises(
+        InputError, match=r"has 3 rows, fewer than cv=5 folds; set cv=3 of RewardEstimator, or pass more"
+    ):
+        model.fit(Y, T, X=FRAME, target_X=people[:3])
+    with pytest.raises(
+        InputError, match=r"The target \(target_X, or study\) has 1 rows, fewer than cv=5 folds; pass more"
+    ):
+        model.fit(Y, T, X=FRAME, target_X=people[:1])
+    given = np.append(np.arange(20) % 5, np.zeros(3, dtype=int))
+    with pytest.raises(InputError, match=r"All rows of the target .* fall into one fold.*or pass more of its people"):
+        model.set_params(cv=given).fit(Y, T, X=FRAME, target_X=people[:3])
 
 
 def test_what_has_no_meaning_with_a_target(study):
@@ -526,12 +555,14 @@ def test_overlap_by_hand(study):
     assert len(display.ax_.patches) == 2
 
 
-def test_overlap_warns_of_people_outside(town):
+def test_fit_and_overlap_warn_of_people_outside(town):
     data = {"study": town["study"]}
     X = town["X"].copy()
     X.loc[~town["study"], "place"] = "city"
-    model = RewardEstimator(random_state=0, cv=3).fit(town["Y"], town["T"], X=X, **data)
-    with pytest.warns(OverlapWarning, match="of the target are outside the study's range in some column"):
+    words = r"100.0% of the target are outside the study's range in some column \(most in place: 100.0%\)"
+    with pytest.warns(OverlapWarning, match=f"{words}.*target_overlap says where"):
+        model = RewardEstimator(random_state=0, cv=3).fit(town["Y"], town["T"], X=X, **data)
+    with pytest.warns(OverlapWarning, match=words):
         found = target_overlap(model, X, **data)
     assert found.columns.loc["place", "outside"] == 1.0 == found.outside
     assert found.columns.loc["age", "missing_in_study"] > 0.02
@@ -539,6 +570,46 @@ def test_overlap_warns_of_people_outside(town):
         target_overlap(simple().fit(*(np.arange(20.0), np.arange(20) % 2), X=np.ones((20, 1))), X, **data)
     with pytest.raises(InputError, match="X has 349 rows"):
         target_overlap(model, X[1:], **data)
+
+
+@pytest.mark.parametrize("many", [1, 12])
+def test_fit_does_not_warn_of_what_chance_explains(many, recwarn):
+    """Beyond the range of 100 rows is 1 person in 50 in every column, though target and study are alike."""
+    rng = np.random.default_rng(0)
+    X, target = rng.normal(size=(100, many)), rng.normal(size=(2000, many))
+    T = rng.integers(2, size=100)
+    model = simple().fit(X[:, 0] + T, T, X=X, target_X=target, propensity=0.5)
+    assert not [w for w in recwarn if "outside" in str(w.message)]
+    both = np.vstack([X, target])
+    found = target_overlap(model, both, study=np.arange(2100) < 100)
+    outside = ((target < X.min(axis=0)) | (target > X.max(axis=0))).any(axis=1).mean()
+    assert found.outside == pytest.approx(outside) and 0.0 < outside < 0.05 + found.outside_by_chance
+    assert found.outside_by_chance == pytest.approx(2 * many / 101)
+
+
+def test_missing_values_are_outside_where_the_study_has_none(study):
+    X, T, Y, target = study
+    gaps = target.copy()
+    gaps[:100, 2] = np.nan
+    model = RewardEstimator(random_state=0)
+    with pytest.warns(OverlapWarning, match=r"5\d.\d% of the target are outside .* \(most in 2: 5\d.\d%\)"):
+        model.fit(Y, T, X=X, target_X=gaps, propensity=0.5)
+    own = X.copy()
+    own[0, 2] = np.nan
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*have hardly any like them")
+        warnings.filterwarnings("error", message=".*outside")
+        model.fit(Y, T, X=own, target_X=gaps, propensity=0.5)
+
+
+def test_people_far_away_are_warned_of_wherever_a_target_is_given(study):
+    X, T, Y, target = study
+    tree, far = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0), target + 9.0
+    for given in ({"target_X": far, "X": X}, {"target_X": far[:, :1], "X": X[:, :1], "target_W": far, "W": X}):
+        with pytest.warns(OverlapWarning, match="100.0% of the target are outside the study's range"):
+            tree.fit(Y, T, propensity=0.5, **given)
+    with pytest.warns(OverlapWarning, match="100.0% of the target are outside the study's range"):
+        cross_val_policy_value(tree, Y, T, X=X, target_X=far, propensity=0.5, cv=2, n_repeats=1, random_state=0)
 
 
 # --- how wrong transportability may be ---
@@ -633,11 +704,10 @@ def test_a_report_says_whom_it_is_about():
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0, cv=2)
     tree.fit(Y, T, X=table, target_X=people, propensity=0.5)
     both = pd.concat([table, people], ignore_index=True)
-    with pytest.warns(OverlapWarning, match="outside the study's range"):
-        overlap = target_overlap(tree, both, study=np.arange(350) < 200)
-    values = cross_val_policy_value(
-        tree, Y, T, X=table, target_X=people, propensity=0.5, cv=2, n_repeats=1, random_state=0
-    )
+    overlap = target_overlap(tree, both, study=np.arange(350) < 200)
+    options = {"propensity": 0.5, "cv": 2, "n_repeats": 1, "random_state": 0}
+    with pytest.warns(OverlapWarning, match="In cross-validation: .* outside the study's range"):
+        values = cross_val_policy_value(tree, Y, T, X=table, target_X=people, **options)
     report = StudyReport(tree, Y, T, X=table, results=[values, overlap, transport_sensitivity(values)])
     text = " ".join(report.to_text().split())
     assert "The people this is about" in text and str(overlap).splitlines()[0] in text

@@ -73,9 +73,9 @@ def design(
     target: Annotated[
         str | None,
         _option(
-            "What a time counts for: rmst (mean time without event up to the horizon, the default) or survival (share "
-            "without event); with --cause years_lost (mean time lost to it, the default then) or "
-            "cumulative_incidence (share with an event of it).",
+            "Of times to an event, what counts: rmst (mean time without event up to the horizon, the default) or "
+            "survival (share without event); with --cause years_lost (mean time lost to it, the default then) or "
+            "cumulative_incidence (share with an event of it). For whom the rule is: --target-people.",
             _COLUMNS,
             metavar="TARGET",
         ),

@@ -100,6 +100,7 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     control, chosen, named = chosen_control(job.control, study)
     job = replace(job, control=control, control_is_named=named)
     _refuse_small_arms(job, study)
+    _refuse_small_target(job, study)
     _refuse_few_events(job, study)
     described = study.described(job.command, chosen)
     _refuse_censored(described, study)
@@ -187,17 +188,33 @@ def _refuse_small_arms(job: Job, study: Study) -> None:
     if seen.groups is not None:
         arm = np.unique(np.column_stack([arm, seen.groups[known]]), axis=0)[:, 0]
         unit = "clusters" if seen.seen is None else "clusters with an outcome"
-    needed = cv
-    if job.value and (job.honest is not None or job.validation != REPEATED):
-        needed = 2 * cv + 1  # half of the rows, or about, must fill all inner folds
-    while job.value and needed - -(-needed // cv) < cv:  # what the largest fold leaves must fill all inner folds
-        needed += 1
+    needed = _fewest_rows(job)
     counts = np.bincount(arm, minlength=seen.n_arms)
     k = int(counts.argmin())
     if counts[k] < needed:
         raise InputError(
             f"{what.capitalize()} {seen.treatments[k]!s} of column {column!r} has {counts[k]} {unit}, but --cv {cv} "
             f"needs {needed}; lower --cv, merge it with another {what} or leave its rows out."
+        )
+
+
+def _fewest_rows(job: Job) -> int:
+    """So many rows of every kind (an arm, the target) the nested folds need."""
+    cv = needed = job.cv
+    if job.value and (job.honest is not None or job.validation != REPEATED):
+        needed = 2 * cv + 1  # half of the rows, or about, must fill all inner folds
+    while job.value and needed - -(-needed // cv) < cv:  # what the largest fold leaves must fill all inner folds
+        needed += 1
+    return needed
+
+
+def _refuse_small_target(job: Job, study: Study) -> None:
+    """Refuse targets of too few people for nested folds."""
+    needed = _fewest_rows(job)
+    if study.people is not None and len(study.people) < needed:
+        raise InputError(
+            f"The target has {len(study.people)} people, but --cv {job.cv} needs {needed}; lower --cv or add people "
+            "(policytree predict says what a single person gets)."
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,6 +104,11 @@ def check_outcome_options(
     ------
     InputError
     """
+    if target is not None and target not in TARGETS and (Path(target).suffix or Path(target).exists()):
+        raise InputError(
+            f"--target says what times to an event count for ({RMST} or {SURVIVAL}), not for whom; a file of the "
+            f"people whom the rule is for goes with --target-people {shlex.quote(target)}."
+        )
     if missing_outcome not in (None, REFUSE, WEIGHT):
         raise InputError(f"--missing-outcome must be {REFUSE} or {WEIGHT}; got {quoted(missing_outcome)}.")
     del instrument  # goes with all of them

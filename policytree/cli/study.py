@@ -35,6 +35,7 @@ from policytree.study_check.columns import column_findings
 from policytree.study_check.events import direction_findings
 from policytree.study_check.findings import by_severity
 from policytree.weighting.observed import WEIGHT, Observed, observe
+from policytree.weighting.target_arguments import with_target
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
 # Options that say how outcomes and treatments were observed, beside --event; a saved tree keeps them by these names.
@@ -242,7 +243,7 @@ class Study:
         Raises
         ------
         InputError
-            If their table lacks a column, or has no rows.
+            If their table lacks a column, has no rows, or holds values that the study does not know.
         """
         if not len(people):
             raise InputError(f"{option} leaves nobody of the target; give a row for every person whom the rule is for.")
@@ -256,7 +257,12 @@ class Study:
             f"The rule is for the {len(people):,} people of the target ({option}): values are theirs, and effects are "
             f"learnt from the {self.observed.n:,} rows of the study."
         )
-        return replace(self, people=people, notes=(*self.notes, note))
+        both = replace(self, people=people, notes=(*self.notes, note))
+        try:
+            with_target(both.fit_arguments())
+        except InputError as error:
+            raise InputError(str(error).replace("target_X", option).replace("target_W", option)) from error
+        return both
 
     def learner_arguments(self, budget_costs: Mapping[str, float | str] | None = None) -> dict:
         """The same for what learns a tree: with what treatments cost, if they do."""

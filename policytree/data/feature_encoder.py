@@ -24,22 +24,25 @@ def first_repeated(names: Iterable[str]) -> str | None:
     return min((name for name, times in Counter(names).items() if times > 1), default=None)
 
 
-def _named_frame(X):
-    """A narwhals DataFrame if ``X`` is a frame of a known library, else None."""
+def _named_frame(X, argument: str = "The table"):
+    """A narwhals DataFrame if ``X`` is a frame of a known library, else None; messages call it ``argument``."""
     if type(X) is np.ndarray:
         return None
     if hasattr(X, "columns"):
         names = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
         twice = first_repeated(str(name) for name in names)
         if twice is not None:
-            raise InputError(f"The table has more than one column {twice!r}; give every column its own name.")
+            raise InputError(f"{argument} has more than one column {twice!r}; give every column its own name.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def as_pandas(X):
-    """Return the pandas DataFrame of a frame of any known library, None if ``X`` is no frame."""
-    frame = _named_frame(X)
+def as_pandas(X, argument: str = "The table"):
+    """Return the pandas DataFrame of a frame of any known library, None if ``X`` is no frame.
+
+    Messages call it ``argument``.
+    """
+    frame = _named_frame(X, argument)
     return None if frame is None else frame.to_pandas()
 
 
@@ -83,7 +86,7 @@ class FeatureEncoder:
     @classmethod
     def _learn(cls, X, argument: str) -> tuple[FeatureEncoder, list[np.ndarray] | np.ndarray | None]:
         """The encoder of a table, and the numbers of its columns where it is a frame, or an array of finite ones."""
-        frame = _named_frame(X)
+        frame = _named_frame(X, argument)
         if frame is None:
             _refuse_sparse(X, argument)
             array = np.asarray(X)
@@ -104,7 +107,7 @@ class FeatureEncoder:
         InputError
             If a column is missing, holds infinite values, or cannot be read as numbers.
         """
-        frame = _named_frame(X)
+        frame = _named_frame(X, self.argument)
         if frame is None or not self.named:
             array = _as_float(X.to_numpy() if frame is not None else X, self.argument)
             if array.ndim != 2 or array.shape[1] != len(self.features):

@@ -12,19 +12,12 @@ import pandas as pd
 from policytree.common.validation import group_codes, observed_propensity, refuse_weightless, treatment_codes, weights
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.weighting.covariates import Covariates
+from policytree.weighting.target_support import FEW_EFFECTIVE, effective_sample_size
 
 LARGE_DIFFERENCE = 0.1  # standard deviations; the usual line, Austin (2009)
 LARGE_RATIO = 2.0  # of variances, or its inverse; Rubin (2001)
-FEW_EFFECTIVE = 0.1  # effective rows per row of a treatment
 LARGE_MEAN_WEIGHT = 0.1  # how far the mean inverse weight may be from one before it is worth a word
 CERTAIN = 3.0  # standard errors
-
-
-def effective_sample_size(weight) -> float:
-    """Kish's ``(sum w)^2 / sum w^2``: how many equally weighted rows are as precise; zero without any weight."""
-    weight = np.asarray(weight, dtype=np.float64)
-    squares = float((weight**2).sum())
-    return float(weight.sum() ** 2 / squares) if squares > 0.0 else 0.0
 
 
 def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_weight=None, groups=None) -> pd.DataFrame:

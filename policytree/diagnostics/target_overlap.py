@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,14 +10,12 @@ import pandas as pd
 
 from policytree.common.typing import Column, Table
 from policytree.common.validation import weights
-from policytree.data.feature_encoder import as_pandas
-from policytree.diagnostics.overlap_balance import FEW_EFFECTIVE, LARGE_DIFFERENCE, effective_sample_size
-from policytree.exceptions import InputError, OverlapWarning
+from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE
+from policytree.exceptions import InputError
 from policytree.weighting import RewardEstimator
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.stacked import study_mask
-
-LARGE_SHARE = 0.05  # of the target, outside what the study covers, before it is worth a warning
+from policytree.weighting.target_support import TargetSupport, covariate_table, is_number, target_support
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,11 +34,13 @@ class TargetOverlap:
     rare : float
         Share of the target's people whose like occur in the study so rarely that their weight is lowered.
     outside : float
-        Share of the target's people with a value outside the study's range, or a category that it lacks, in some
-        column.
+        Share of the target's people with a number outside the study's range, a category that it lacks, or a missing
+        value where it has none, in some column.
+    outside_by_chance : float
+        The most that ``outside`` would be expected to be of a target that is like the study.
     columns : DataFrame, one row per column
-        lowest, highest (of the study; of numbers), outside (share of the target's people outside that range, or with a
-        value that the study lacks), missing_in_study and missing_in_target (shares).
+        lowest, highest (of the study; of numbers), outside (share of the target's people), missing_in_study and
+        missing_in_target (shares).
     balance : DataFrame, one row per covariate
         difference_before and difference_after: mean of the target minus mean of the study, in the target's standard
         deviations, before and after weighting the study to the target. Missing where the target does not vary.
@@ -67,6 +66,7 @@ class TargetOverlap:
     max_target_weight: float
     rare: float
     outside: float
+    outside_by_chance: float
     columns: pd.DataFrame = field(repr=False)
     balance: pd.DataFrame = field(repr=False)
     participation: np.ndarray = field(repr=False)
@@ -126,8 +126,9 @@ def target_overlap(
     Warns
     -----
     OverlapWarning
-        If more than a twentieth of the target is outside the study's range or has hardly any like there, or if the
-        weighted rows of the study are as good as less than a tenth of their number.
+        If a twentieth of the target more than chance alone explains is outside the study's range, if more than a
+        twentieth has hardly any like there, or if the weighted rows of the study are as good as less than a tenth of
+        their number. ``fit`` warns of the same.
 
     References
     ----------
@@ -158,53 +159,28 @@ def target_overlap(
     w = np.ones(n) if w is None else w
     ratio = rewards.target_ratio_.to_numpy()
     weight = w * np.where(own, np.minimum(ratio, rewards.max_target_weight), 1.0)
-    tables = [_frame(table, n, name) for table, name in ((X, "X"), (W, "W")) if table is not None]
-    columns = pd.concat([_columns(table, own, w) for table, _ in tables])
-    columns = columns[~columns.index.duplicated()]
-    beyond = np.any([each for table, _ in tables for each in _outside(table, own).values()], axis=0)
-    of_target = w * ~own
-    found = TargetOverlap(
-        int(own.sum()), int((~own).sum()), effective_sample_size(weight[own]), rewards.n_lowered_,
-        float(rewards.max_target_weight),
-        float(np.average(ratio > rewards.max_target_weight, weights=of_target)),
-        float(np.average(beyond, weights=of_target)),
-        columns, _balance(X, W, own, w, weight), chance.to_numpy(), own,
+    for given, name in ((X, "X"), (W, "W")):
+        if given is not None and (rows := len(covariate_table((given,)))) != n:
+            raise InputError(f"{name} has {rows} rows, but the estimator was fitted on {n}; pass study and target.")
+    table = covariate_table((X, W))
+    support = target_support(table, own, ratio, rewards.max_target_weight, w)
+    support.warn(stacklevel=2)
+    return TargetOverlap(
+        support.n_study, int((~own).sum()), support.effective_rows, rewards.n_lowered_,
+        float(rewards.max_target_weight), support.rare, support.outside_somewhere, support.by_chance,
+        _columns(table, support, own, w), _balance(X, W, own, w, weight), chance.to_numpy(), own,
     )  # fmt: skip
-    _warn(found)
-    return found
 
 
-def _frame(table: Any, n: int, name: str) -> tuple[pd.DataFrame, str]:
-    frame = as_pandas(table)
-    frame = pd.DataFrame(np.asarray(table)) if frame is None else frame.reset_index(drop=True)
-    if len(frame) != n:
-        raise InputError(f"{name} has {len(frame)} rows, but the estimator was fitted on {n}; pass study and target.")
-    return frame.rename(columns=str), name
-
-
-def _outside(table: pd.DataFrame, own: np.ndarray) -> dict[str, np.ndarray]:
-    """Rows (n,) that have values outside the study's range, or that it lacks, by column; missing values are inside."""
-    out = {}
-    for name, column in table.items():
-        known = column[own].dropna()
-        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
-            beyond = (column < known.min()) | (column > known.max()) if len(known) else column.notna()
-        else:
-            beyond = column.notna() & ~column.isin(known.unique())
-        out[str(name)] = (beyond & ~own).to_numpy()
-    return out
-
-
-def _columns(table: pd.DataFrame, own: np.ndarray, w: np.ndarray) -> pd.DataFrame:
+def _columns(table: pd.DataFrame, support: TargetSupport, own: np.ndarray, w: np.ndarray) -> pd.DataFrame:
     """Ranges of the study and shares of the target outside them, a row per column."""
-    records, outside = {}, _outside(table, own)
+    records = {}
     for name, column in table.items():
-        number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-        missing = column.isna().to_numpy()
+        number, missing = is_number(column), column.isna().to_numpy()
         records[str(name)] = {
             "lowest": column[own].min() if number else np.nan,
             "highest": column[own].max() if number else np.nan,
-            "outside": np.average(outside[str(name)], weights=w * ~own),
+            "outside": support.outside[str(name)],
             "missing_in_study": np.average(missing, weights=w * own),
             "missing_in_target": np.average(missing, weights=w * ~own),
         }
@@ -228,20 +204,3 @@ def _balance(X, W, own: np.ndarray, before: np.ndarray, after: np.ndarray) -> pd
         scale = np.sqrt(mean(~own, (filled - centre) ** 2))
         out[name] = np.divide(centre - mean(own, filled), scale, out=np.full(len(scale), np.nan), where=scale > 0.0)
     return pd.DataFrame(out, index=pd.Index(covariates.names(), name="covariate"))
-
-
-def _warn(found: TargetOverlap) -> None:
-    said = []
-    if found.outside > LARGE_SHARE:
-        said.append(f"{found.outside:.1%} of the target are outside the study's range in some column")
-    if found.rare > LARGE_SHARE:
-        said.append(f"{found.rare:.1%} of the target have hardly any like them in the study")
-    if found.effective_rows < FEW_EFFECTIVE * found.n_study:
-        said.append(
-            f"weighted to the target, the {found.n_study} rows of the study are as good as {found.effective_rows:.1f}"
-        )
-    if said:
-        text = "; ".join(said)
-        warnings.warn(
-            f"{text[0].upper()}{text[1:]}: what is said of such people is extrapolated.", OverlapWarning, stacklevel=3
-        )

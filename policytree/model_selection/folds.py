@@ -47,6 +47,7 @@ def make_folds(
     what: str = "Treatment",
     argument: str = "cv",
     whose: str = "",
+    target: str | None = None,
 ) -> FoldPlan:
     """Split rows into folds, balanced over strata, never splitting a cluster.
 
@@ -71,6 +72,8 @@ def make_folds(
         What a stratum is called in messages.
     argument, whose : str
         What messages call ``cv``, and whose it is (" of DRPolicyTree"): a fit inside an evaluation knows two of them.
+    target : str, optional
+        Where the last stratum holds the people of a target, the name that messages have for it.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def make_folds(
     InputError
         If there are too few rows (or clusters) of some stratum, or ``cv`` cannot be used.
     """
-    words = _Words(what, argument, whose)
+    words = _Words(what, argument, whose, target)
     names = np.unique(strata) if stratum_names is None and strata is not None else stratum_names
     if _is_splits(cv):
         cv = check_cv(cv)
@@ -117,10 +120,14 @@ class _Words(NamedTuple):
     what: str
     argument: str
     whose: str
+    target: str | None = None
 
     @property
     def owned(self) -> str:
         return self.argument + self.whose
+
+    def stratum(self, name: Any) -> str:
+        return "The target (target_X, or study)" if name == self.target else f"{self.what} {name!s}"
 
 
 def _cells(n: int, strata, design) -> list[np.ndarray]:
@@ -206,9 +213,12 @@ def _refuse_small_strata(strata, names, groups, n_folds, unit, words) -> None:
     k = int(counts.argmin())
     if counts[k] < n_folds:
         fewer = f"set {words.argument}={counts[k]}{words.whose}, " if counts[k] >= 2 else ""
+        remedy = "merge it with another or leave its rows out."
+        if names[k] == words.target:
+            remedy = f"{'or ' * bool(fewer)}pass more people whom the rule is for (predict says what one of them gets)."
         raise InputError(
-            f"{words.what} {names[k]!s} has {counts[k]} {unit}, fewer than {words.argument}={n_folds} folds; {fewer}"
-            "merge it with another or leave its rows out."
+            f"{words.stratum(names[k])} has {counts[k]} {unit}, fewer than {words.argument}={n_folds} folds; {fewer}"
+            f"{remedy}"
         )
 
 
@@ -255,7 +265,9 @@ def _check_folds(plan: FoldPlan, strata, names, groups, words) -> None:
         np.add.at(counts, (plan.fold, strata), 1)
         alone = np.flatnonzero((counts == counts.sum(axis=0)).any(axis=0))
         if len(alone):
+            whose = words.stratum(names[alone[0]])
+            rest = "pass more of its people" if names[alone[0]] == words.target else "leave its rows out"
             raise InputError(
-                f"All rows of {words.what.lower()} {names[alone[0]]!s} fall into one fold, so no model could learn it; "
-                f"use fewer folds ({words.owned}) or another random_state, or leave its rows out."
+                f"All rows of {whose[0].lower()}{whose[1:]} fall into one fold, so no model could learn it; "
+                f"use fewer folds ({words.owned}) or another random_state, or {rest}."
             )

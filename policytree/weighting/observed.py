@@ -162,13 +162,13 @@ class Observed:
         With an instrument: over offers, within treatments within strata. The people of a target are balanced over the
         folds as one more treatment.
         """
-        arm, labels, design, what = self.arm, self.treatments.tolist(), self.strata, "Treatment"
+        arm, labels, design, what, target = self.arm, self.treatments.tolist(), self.strata, "Treatment", None
         if self.instrument is not None:
             blocks = np.zeros_like(arm) if design is None else design
             design = np.unique(blocks * self.n_arms + arm, return_inverse=True)[1]
             arm, labels, what = self.instrument.code, self.instrument.offers.tolist(), "Offer"
         if self.study is not None:
-            arm, labels = np.where(self.study, arm, self.n_arms), [*labels, TARGET_ROWS]
+            arm, labels, target = np.where(self.study, arm, self.n_arms), [*labels, TARGET_ROWS], TARGET_ROWS
         return make_folds(
             self.n,
             cv,
@@ -180,6 +180,7 @@ class Observed:
             random_state=random_state,
             argument=argument,
             whose=whose,
+            target=target,
         )
 
     def rows(self, rows: np.ndarray) -> Observed:

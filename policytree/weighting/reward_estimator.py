@@ -63,6 +63,7 @@ from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.stacked import averaging_weight, expanded, per_person, share_of_target, study_mask
 from policytree.weighting.target_arguments import with_target
 from policytree.weighting.target_population import DoublyRobustTarget
+from policytree.weighting.target_support import covariate_table, target_support
 from policytree.weighting.time_to_event.marginal import MarginalCurve
 from policytree.weighting.time_to_event.outcome import is_structured
 from policytree.weighting.treated import DoublyRobustTreated
@@ -390,6 +391,8 @@ class RewardEstimator(NestedParameters):
         OverlapWarning
             If many propensities fall below ``min_propensity``, or probabilities of being observed below
             ``min_observed``; or if single rewards are far outside of what the target can be (``extreme_rewards_``).
+            With a target: if many of its people are outside the study's range, or the study hardly knows any like
+            them (:func:`policytree.target_overlap`).
 
         References
         ----------
@@ -431,7 +434,7 @@ class RewardEstimator(NestedParameters):
         self.models_regression_ = self._all_models("regression")
         self.models_propensity_ = self._all_models("propensity")
         nuisances, self.n_clipped_ = self._complete(scheme, given, [r.predictions() for r in self.repeats_], observed)
-        self._keep_target(nuisances, observed)
+        self._keep_target(nuisances, observed, X, W)
         self.regression_ = None if nuisances.regression is None else observed.frame(nuisances.regression)
         self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
         if observed.times is not None:
@@ -615,8 +618,8 @@ class RewardEstimator(NestedParameters):
         check_is_fitted(self, "rewards_")
         return self._completed
 
-    def _keep_target(self, nuisances: Nuisances, observed: Observed) -> None:
-        """Store what tells study and target apart, and count whose weight is lowered."""
+    def _keep_target(self, nuisances: Nuisances, observed: Observed, X: Table | None, W: Table | None) -> None:
+        """Store what tells study and target apart, count whose weight is lowered, and warn of too little overlap."""
         self.participation_ = self.target_ratio_ = None
         self.n_lowered_ = 0
         if nuisances.ratio is None or observed.study is None:
@@ -627,6 +630,10 @@ class RewardEstimator(NestedParameters):
         self.target_ratio_ = pd.Series(nuisances.ratio, index=observed.index, name="target_ratio")
         self.n_lowered_ = int((nuisances.ratio > self.max_target_weight)[observed.study].sum())
         warn_if_lowered(self.n_lowered_, int(observed.study.sum()), self.max_target_weight)
+        support = target_support(
+            covariate_table((X, W)), observed.study, nuisances.ratio, self.max_target_weight, observed.sampling_weight
+        )
+        support.warn(" target_overlap says where.", stacklevel=5)  # who called fit, past its two decorators
 
     @overload
     def fit_predict(

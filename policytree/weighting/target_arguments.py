@@ -92,7 +92,10 @@ def _both(table: Any, target: Any, name: str, n: int) -> tuple[pd.DataFrame, pd.
         raise InputError(f"target_{name} has no rows; pass the people whom the rule is for.")
     framed = as_pandas(table) is not None
     if framed is not (as_pandas(target) is not None):
-        raise InputError(f"target_{name} and {name} must both be frames, or both be arrays.")
+        lacks = f"target_{name}" if framed else name
+        raise InputError(
+            f"target_{name} and {name} must both be frames, or both be arrays; give {lacks} column names as well."
+        )
     lacking = [str(c) for c in own.columns if c not in other.columns]
     if lacking:
         raise InputError(f"target_{name} lacks the column {lacking[0]!r} of {name}; add it, or leave it out of {name}.")
@@ -100,26 +103,50 @@ def _both(table: Any, target: Any, name: str, n: int) -> tuple[pd.DataFrame, pd.
     if more:
         raise InputError(f"target_{name} has a column {more[0]!r} that {name} does not have; leave it out.")
     other = other[list(own.columns)]
+    _refuse_infinite(other, name)
     _refuse_unknown_values(own, other, name)
     return own, other, framed
 
 
 def _frame(table: Any, argument: str) -> pd.DataFrame:
-    frame = as_pandas(table)
+    frame = as_pandas(table, argument)
     if frame is not None:
         return frame
-    array = np.asarray(table)
+    try:
+        array = np.asarray(table)
+    except ValueError as error:
+        raise InputError(f"{argument} must be a table; its rows are of different lengths.") from error
     if array.ndim != 2:
-        raise InputError(f"{argument} must be a table with a row per person; got shape {array.shape}.")
+        raise InputError(
+            f"{argument} must be a table, a frame or an array with a row per person; got shape {array.shape}."
+        )
     return pd.DataFrame(array).infer_objects()  # numbers that stand beside texts are numbers
+
+
+def _refuse_infinite(other: pd.DataFrame, name: str) -> None:
+    """Infinite numbers of the target, before the two tables are one."""
+    for column in other.columns:
+        if (
+            pd.api.types.is_float_dtype(other[column].dtype)
+            and np.isinf(other[column].to_numpy(float, na_value=0)).any()
+        ):
+            raise InputError(
+                f"Column {column!r} of target_{name} holds infinite values; replace them by numbers or by missing "
+                "values."
+            )
 
 
 def _refuse_unknown_values(own: pd.DataFrame, other: pd.DataFrame, name: str) -> None:
     """Categories that nobody in the study has: there is nothing to learn their effects from."""
     for column in own.columns:
+        if pd.api.types.is_datetime64_any_dtype(own[column].dtype):
+            continue  # refused as covariates, by a better sentence
         if pd.api.types.is_numeric_dtype(own[column].dtype) or pd.api.types.is_bool_dtype(own[column].dtype):
             if not pd.api.types.is_numeric_dtype(other[column].dtype) and other[column].notna().any():
-                raise InputError(f"Column {column!r} of target_{name} does not hold numbers as that of {name} does.")
+                raise InputError(
+                    f"Column {column!r} of target_{name} does not hold numbers, as it does in the study; convert it to "
+                    "numbers."
+                )
             continue
         known = set(own[column].dropna().astype(str))
         values = other[column].dropna().astype(str)

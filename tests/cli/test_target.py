@@ -23,6 +23,9 @@ def files(tmp_path_factory):
     people.assign(region="west").to_csv(folder / "west.csv", index=False)
     people.drop(columns="income").to_csv(folder / "short.csv", index=False)
     people[:0].to_csv(folder / "nobody.csv", index=False)
+    people[:1].to_csv(folder / "one.csv", index=False)
+    people.assign(age="old").to_csv(folder / "words.csv", index=False)
+    people.rename(columns={"income": "age"}).to_csv(folder / "twice.csv", index=False)
     rows = np.random.default_rng(0).permutation(400)
     both = study.assign(enrolled=1).merge(people.assign(enrolled=0), how="outer").iloc[rows]
     both.to_csv(folder / "both.csv", index=False)
@@ -85,6 +88,12 @@ def test_some_rows_judge(files):
         (("--target-people", "west.csv"), "holds 'west' (160 rows), which nobody in the study has"),
         (("--target-people", "people.csv", "--study-column", "clinic"), "give one of them"),
         (("--target-people", "people.csv", "--min-samples-per-treatment", "5"), "rule is for the target"),
+        (("--target", "people.csv"), "people whom the rule is for goes with --target-people"),
+        (("--target-people", "twice.csv"), "has more than one column 'age'"),
+        (("--target-people", "words.csv"), "words.csv does not hold numbers, as it does in the study; convert"),
+        (("--target-people", "one.csv"), "The target has 1 people, but --cv 2 needs 4; lower --cv or add people"),
+        (("--target-people", "absent.csv"), "There is no file"),
+        (("--target-people", "rmst"), "rmst"),
         (("--study-column", "clinic"), "must be True (1) for rows of the study"),
         (("--study-column", "enrolled"), "enrolled"),
     ],

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.diagnostics.target_overlap import LARGE_SHARE, TargetOverlap
+from policytree.diagnostics.target_overlap import TargetOverlap
 from policytree.evaluation.sensitivity.transport import TransportSensitivity
 from policytree.report.content import Block, Fold, Section, Table, Words
 from policytree.report.material import Material
+from policytree.weighting.target_support import LARGE_SHARE
 
 ABOUT = (
     "Values, differences, leaves and the tree are about the people of the target, not about those of the study. "
@@ -27,7 +28,7 @@ def target_section(material: Material) -> Section | None:
     blocks: list[Block] = [Words(ABOUT)]
     if overlap is not None:
         lines = str(overlap).splitlines()
-        far = max(overlap.outside, overlap.rare) > LARGE_SHARE
+        far = max(overlap.outside - overlap.outside_by_chance, overlap.rare) > LARGE_SHARE
         blocks += [Words(line, "warning" if far and k == 1 else "plain") for k, line in enumerate(lines)]
         blocks.append(Fold("All covariates", (_balance(overlap), _columns(overlap))))
     blocks += [Words(str(found)) for found in sensitivity]
