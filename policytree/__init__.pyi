@@ -97,6 +97,7 @@ from policytree.regimes.stages import Stage as Stage
 from policytree.regimes.stages import stages_from_long as stages_from_long
 from policytree.regimes.treatment_regime import TreatmentRegime as TreatmentRegime
 from policytree.report.material import About as About
+from policytree.report.regime_report import RegimeReport as RegimeReport
 from policytree.report.study_report import StudyReport as StudyReport
 from policytree.study_check import check_rewards as check_rewards
 from policytree.study_check import check_study as check_study

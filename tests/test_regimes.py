@@ -356,3 +356,24 @@ def test_exports_agree_with_predictions():
     assert read == [stage.to_json() for stage in regime.stages_]
     assert list(regime.to_rules()["stage"].unique()) == ["stage 1", "stage 2"]
     assert regime.export_text().startswith("stage 1\n")
+
+
+def test_histories_of_an_early_stage_are_named_as_at_fit():
+    """A column of stages 1 and 3, asked about at stage 2: it is called after its stage there, whoever asks."""
+    rng = np.random.default_rng(0)
+    n = 300
+    x, arms = pd.DataFrame({"x": rng.normal(size=n)}), rng.integers(0, 2, size=(3, n))
+    stages = [
+        Stage(arms[0], X=x, propensity=0.5),
+        Stage(arms[1], X=pd.DataFrame({"z": rng.normal(size=n)}), propensity=0.5),
+        Stage(arms[2], X=x + 1, Y=arms[1] * x["x"] + 0.1 * rng.normal(size=n), propensity=0.5),
+    ]
+    model = DRPolicyTree(LinearRegression(), max_depth=1, cv=2)
+    regime = TreatmentRegime(model, random_state=0).fit(stages)
+    tree = regime.tree(2).tree_
+    assert [tree.features[j].name for j in tree.used_features] == ["x (stage 1)"]
+    asked = regime.predict(stages[:2])
+    assert (asked == (x["x"] > 0)).mean() > 0.9
+    course = check_stages(stages)
+    for s in range(3):
+        assert [name for name, *_ in course.sources(s)] == list(course.history(s, np.arange(n)).columns)

@@ -26,6 +26,7 @@ from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import REFUSE
 from policytree.weighting.propensities import is_constant
 
+TREATMENT, OUTCOME = "treatment", "outcome"  # what histories take of earlier stages beside their columns
 TINY = 1e-12  # chance of a treatment that a person may not get: nobody of them got it, so that nothing divides by it
 
 
@@ -152,6 +153,9 @@ class Course:
     sample_weight : ndarray of shape (n,), float64, or None
     groups, strata : ndarray of shape (n,), int64, or None
         Clusters; blocks within which treatment was assigned.
+    regime : tuple of Decision
+        All decisions of the regime, where these are only the first of them: they tell which columns stand at several
+        stages, by which the columns of histories are named.
     """
 
     decisions: tuple[Decision, ...]
@@ -159,6 +163,7 @@ class Course:
     sample_weight: np.ndarray | None = None
     groups: np.ndarray | None = None
     strata: np.ndarray | None = None
+    regime: tuple[Decision, ...] = ()
 
     @property
     def n(self) -> int:
@@ -177,7 +182,9 @@ class Course:
         """Some of the people."""
         parts = {name: getattr(self, name) for name in ("sample_weight", "groups", "strata")}
         parts = {name: None if each is None else each[rows] for name, each in parts.items()}
-        return Course(tuple(each.take(rows) for each in self.decisions), self.index[rows], **parts)
+        return Course(
+            tuple(each.take(rows) for each in self.decisions), self.index[rows], **parts, regime=self.regime
+        )
 
     def total(self) -> np.ndarray:
         """The utilities of all stages less what the treatments cost, (n,); NaN for people who were lost."""
@@ -210,28 +217,49 @@ class Course:
         return pd.concat([table, own], axis=1)
 
     def _accumulated(self, which: str, s: int, rows: np.ndarray, *, outcomes: bool) -> pd.DataFrame:
-        repeated = self._repeated_names(which)
         parts = [getattr(self.decisions[s], which).iloc[rows].reset_index(drop=True)]
         for each in reversed(self.decisions[:s]):
             own = getattr(each, which).iloc[rows].reset_index(drop=True)
-            own.columns = [f"{name} ({each.name})" if name in repeated else name for name in own.columns]
+            own.columns = self._names(which, each)
             parts.append(own)
             if outcomes:
                 parts.append(_treatment_column(each, rows))
                 if each.has_outcome:
-                    parts.append(pd.DataFrame({f"outcome ({each.name})": each.outcome[rows]}))
+                    parts.append(pd.DataFrame({_named_after(OUTCOME, each): each.outcome[rows]}))
         return pd.concat(parts, axis=1)
 
-    def _repeated_names(self, which: str) -> set[str]:
-        """Names of columns that stand at several stages: earlier ones are told apart by their stage."""
-        found = Counter(name for each in self.decisions for name in getattr(each, which).columns)
-        return {name for name, times in found.items() if times > 1}
+    def _names(self, which: str, each: Decision) -> list[Any]:
+        """Names of an earlier stage's columns: those that stand at several stages are told apart by their stage."""
+        found = Counter(name for one in self.regime or self.decisions for name in getattr(one, which).columns)
+        return [_named_after(name, each) if found[name] > 1 else name for name in getattr(each, which).columns]
+
+    def sources(self, s: int) -> list[tuple[Any, int, Any]]:
+        """Where the columns of :meth:`history` come from: (name, stage, column of that stage).
+
+        The column is ``TREATMENT`` or ``OUTCOME``, as a tuple of one, for what was given and what it brought.
+        """
+        out = [(name, s, name) for name in self.decisions[s].X.columns]
+        for r in reversed(range(s)):
+            each = self.decisions[r]
+            out += [(name, r, own) for name, own in zip(self._names("X", each), each.X.columns, strict=True)]
+            out.append((_named_after(TREATMENT, each), r, (TREATMENT,)))
+            if each.has_outcome:
+                out.append((_named_after(OUTCOME, each), r, (OUTCOME,)))
+        return out
+
+
+def _named_after(name: Any, decision: Decision) -> str:
+    """The name of a column of an earlier stage."""
+    return f"{name} ({decision.name})"
+
+
+NOTHING_GIVEN = "none"  # a treatment in histories, where nothing was to be decided
 
 
 def _treatment_column(decision: Decision, rows: np.ndarray) -> pd.DataFrame:
     """What was given at an earlier stage, as text; "none" where nothing was to be decided."""
-    labels = np.array([*map(str, decision.treatments), "none"], dtype=object)
-    return pd.DataFrame({f"treatment ({decision.name})": labels[decision.arm[rows]]})
+    labels = np.array([*map(str, decision.treatments), NOTHING_GIVEN], dtype=object)
+    return pd.DataFrame({_named_after(TREATMENT, decision): labels[decision.arm[rows]]})
 
 
 # --- checks ---
@@ -273,7 +301,8 @@ def course_like(stages: Sequence[Stage], like: Course) -> Course:
         raise InputError(f"There are {len(stages)} stages, but the regime was fitted to {len(like)}.")
     index = _index_of(stages[0], like.decisions[0].name)
     pairs = zip(stages, like.decisions, strict=False)
-    return Course(tuple(_decision(each, known.name, index, known) for each, known in pairs), index)
+    found = tuple(_decision(each, known.name, index, known) for each, known in pairs)
+    return Course(found, index, regime=like.decisions)
 
 
 def _as_stages(stages: Any) -> list[Stage]:

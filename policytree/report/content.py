@@ -74,10 +74,13 @@ class Outline:
         program needs to answer: "feature", "kind", "value". Leaves have "treatment" and "lines". All have "rows".
     scales : dict of str to float
         Typical spread of the numeric features that are asked about.
+    form : bool
+        Whether a page leads a person through it.
     """
 
     root: dict[str, Any]
     scales: dict[str, float] = field(default_factory=dict)
+    form: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,5 +264,5 @@ def _scales(values: Any) -> dict[str, float]:
 QUESTION = ("question", "feature", "kind", "missing", "unknown", "rows")
 READERS: dict[str, Callable[[Any], Any]] = {
     "rows": _rows, "columns": _texts, "items": _texts, "strong": _whole, "pairs": _rows, "numbers": tuple,
-    "data": dict, "root": _node, "scales": _scales,
+    "data": dict, "root": _node, "scales": _scales, "form": bool,
 }  # fmt: skip

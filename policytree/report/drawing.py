@@ -15,6 +15,7 @@ from policytree.plotting import PALETTE, PartitionDisplay, PolicyTreeDisplay, Po
 from policytree.plotting.common import line_color, open_frame, room_for_names, zero_line
 from policytree.plotting.compliance import draw_compliance
 from policytree.plotting.diagnostics import draw_balance, draw_overlap
+from policytree.plotting.regimes import RegimeDisplay
 from policytree.plotting.survival import draw_curves, figure_height
 from policytree.plotting.svg import SETTINGS
 from policytree.report.content import Picture
@@ -56,6 +57,11 @@ def _tree(data: dict[str, Any]):
     values = {int(leaf): LeafValue.from_dict(fields) for leaf, fields in data["values"].items()}
     display = PolicyTreeDisplay(from_dict(data["tree"]), values)
     return display.plot(unit="rows", limits=data["limits"]).figure_
+
+
+def _regime(data: dict[str, Any]):
+    trees = [(stage["name"], from_dict(stage["tree"])) for stage in data["stages"]]
+    return RegimeDisplay(trees, [stage["eligible"] for stage in data["stages"]]).plot().figure_
 
 
 def _partition(data: dict[str, Any]):
@@ -111,6 +117,6 @@ def _survival(data: dict[str, Any]):
 
 
 DRAWN: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "tree": _tree, "partition": _partition, "values": _values, "overlap": _overlap, "balance": _balance,
-    "curves": _curves, "depths": _depths, "survival": _survival, "compliance": draw_compliance,
+    "tree": _tree, "regime": _regime, "partition": _partition, "values": _values, "overlap": _overlap,
+    "balance": _balance, "curves": _curves, "depths": _depths, "survival": _survival, "compliance": draw_compliance,
 }  # fmt: skip

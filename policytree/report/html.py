@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,13 @@ def _parts(content: Content) -> dict[str, Any]:
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
     drawn = (block for block in _blocks(content) if isinstance(block, Picture))
     pictures = {id(p): Markup(draw(p, f"picture{k}")) for k, p in enumerate(drawn, 1)}
-    trees = [block for block in _blocks(content) if isinstance(block, Outline)]
+    trees = [block for block in _blocks(content) if isinstance(block, Outline) and block.form]
     return {
         "content": content,
         "style": Markup(style),
         "script": Markup(script),
         "picture": lambda block: pictures[id(block)],
-        "program": program(trees[0]) if trees else "",
+        "program": program(trees) if trees else "",
     }
 
 
@@ -59,19 +59,19 @@ def shown(text: str) -> Markup:
     return Markup(set_apart(escaped, lambda words: f"<bdi>{words}</bdi>"))
 
 
-def program(block: Outline) -> Markup:
-    """A tree for the page's script, such that nothing in it can end the element it stands in."""
-    said = cleaned({"root": block.root, "scales": block.scales})
+def program(trees: Sequence[Outline]) -> Markup:
+    """Trees for the page's script, in its order, such that nothing in them can end the element they stand in."""
+    said = [cleaned({"root": block.root, "scales": block.scales}) for block in trees]
     text = json.dumps(said, ensure_ascii=True, allow_nan=False, sort_keys=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _blocks(content: Content) -> Iterator[Any]:
-    """All blocks, those in folds too."""
+    """All blocks in the order of the page, those in folds too."""
     for section in content.sections:
         todo = list(section.blocks)
         while todo:
             block = todo.pop(0)
             yield block
             if isinstance(block, Fold):
-                todo += block.blocks
+                todo = [*block.blocks, *todo]

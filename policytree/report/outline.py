@@ -13,7 +13,9 @@ from policytree.trees.text import counted, format_threshold, missing_label, spli
 from policytree.trees.tree import Tree
 
 
-def outline(tree: Tree, X: np.ndarray, lines: Mapping[int, tuple[str, ...]], unit: str = "rows") -> Outline:
+def outline(
+    tree: Tree, X: np.ndarray, lines: Mapping[int, tuple[str, ...]], unit: str = "rows", *, form: bool = True,
+) -> Outline:  # fmt: skip
     """The tree with what is said of its leaves.
 
     Parameters
@@ -25,6 +27,8 @@ def outline(tree: Tree, X: np.ndarray, lines: Mapping[int, tuple[str, ...]], uni
         What stands in each leaf beside its treatment.
     unit : str
         What the rows are.
+    form : bool
+        Whether a page leads a person through it.
     """
     scales = {}
     for j in tree.used_features:
@@ -32,7 +36,7 @@ def outline(tree: Tree, X: np.ndarray, lines: Mapping[int, tuple[str, ...]], uni
         if feature.kind != CATEGORICAL:
             spread = float(np.nanstd(X[:, j])) if np.isfinite(X[:, j]).any() else 0.0
             scales[feature.name] = spread if spread > 0 else 1.0
-    return Outline(_node(tree, 0, lines, unit), scales)
+    return Outline(_node(tree, 0, lines, unit), scales, form)
 
 
 def _node(tree: Tree, node: int, lines: Mapping[int, tuple[str, ...]], unit: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,6 +14,7 @@ from policytree.data.feature_encoder import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
 from policytree.exceptions import InputError
+from policytree.report.base import Report
 from policytree.report.content import Content
 from policytree.report.material import About, Material, Study, checked_results
 from policytree.report.sections.answer import verdict_section, warnings_section
@@ -31,7 +31,6 @@ from policytree.report.sections.survival import survival_section
 from policytree.report.sections.target import target_section
 from policytree.report.sections.tree import not_recommended, rule_section, tree_section
 from policytree.report.sections.values import values_sections
-from policytree.serialization import save_text
 from policytree.study_check import check_study
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
 from policytree.weighting.completion import unadjusted
@@ -41,7 +40,7 @@ from policytree.weighting.time_to_event.outcome import is_structured
 SAME = 1e-9  # probabilities that differ by less are the same
 
 
-class StudyReport:
+class StudyReport(Report):
     """A report of a study: verdict, data check, tree, values, overlap, effects, proof, methods.
 
     The content is computed once, from the data, the fitted model and the results, and is the same in every form. A
@@ -172,49 +171,6 @@ class StudyReport:
         material = Material(study, model, self.tree, encoded, checked_results(results))
         check = rewards_check(study, material.rewards, material.learning)
         self.content = make_content(replace(material, results=doubted(study, check, material.results)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content as plain values that JSON can hold, with unrounded numbers beside texts."""
-        return self.content.to_dict()
-
-    def to_text(self, path: str | Path | None = None, *, width: int = 96) -> str:
-        """The report as text of a given width; words replace the pictures.
-
-        Parameters
-        ----------
-        path : path, optional
-            File to write as well.
-        width : int
-        """
-        from policytree.report.text import to_text
-
-        return _kept(to_text(self.content, width), path)
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """The report as one self-contained HTML page; it loads nothing.
-
-        Parameters
-        ----------
-        path : path, optional
-            File to write as well.
-
-        Returns
-        -------
-        str
-            The page.
-        """
-        from policytree.report.html import to_html
-
-        return _kept(to_html(self.content), path)
-
-    def _repr_html_(self) -> str:
-        from policytree.report.html import to_fragment
-
-        return to_fragment(self.content)
-
-    def __repr__(self) -> str:
-        titles = ", ".join(section.title for section in self.content.sections)
-        return f"<StudyReport: {titles}>"
 
 
 def make_study(
@@ -365,9 +321,3 @@ def make_content(material: Material) -> Content:
     source = f" ({study.about.source})" if study.about.source else ""
     subtitle = f"A rule for the {goal} {study.value}{source}"
     return Content(title, subtitle, tuple(section for section in sections if section is not None))
-
-
-def _kept(text: str, path: str | Path | None) -> str:
-    if path is not None:
-        save_text(path, text)
-    return text

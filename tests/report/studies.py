@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from sklearn.dummy import DummyClassifier
@@ -10,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from policytree import About, DRPolicyTree, StudyReport, cross_val_policy_value, heterogeneity_test, honest_leaf_summary
+from policytree.data.features import shown
 
 EVIL = "<script>window.hit = 1</script>"
 ARABIC = "العمر بالسنوات"
@@ -52,3 +55,24 @@ def hostile_report() -> tuple[StudyReport, tuple]:
     about = About(source='a"b<c>.csv', warnings=("<b>w</b>\x07",), command="policytree design '</script>'")
     report = StudyReport(honest.estimator, Y, T, X=X, results=[test, honest, values], about=about)
     return report, (honest, values, test)
+
+
+def follow(steps: Sequence[str], row: pd.Series) -> str:
+    """What somebody gives a person who knows nothing but a checklist and the person's values."""
+    at = 0
+    while True:
+        question, rest = steps[at].split("? Yes: ", 1)
+        yes, rest = rest.split(". No: ", 1)
+        no, unknown = rest.split(". Not known: as ", 1)
+        name, relation, value = next(
+            (n, sign, question.removeprefix(f"{shown(n)} {sign} "))
+            for n in row.index for sign in "≤=" if question.startswith(f"{shown(n)} {sign} ")
+        )  # fmt: skip
+        if pd.isna(row[name]):
+            answer = unknown.removesuffix(".") == "yes"
+        else:
+            answer = row[name] <= float(value) if relation == "≤" else shown(row[name]) == value
+        said = yes if answer else no
+        if said.startswith("give "):
+            return said.removeprefix("give ")
+        at = int(said.removeprefix("go to ")) - 1

@@ -100,5 +100,5 @@ def test_pictures_tables_and_fields_are_described(parsed):
 def test_the_scripts_tree_cannot_leave_its_element(page):
     text = re.search(r'<script type="application/json" id="program">(.*?)</script>', page, re.DOTALL)[1]
     assert not set(text) & set("<>&")
-    program = json.loads(text)
+    (program,) = json.loads(text)
     assert set(program) == {"root", "scales"} and "question" in program["root"]

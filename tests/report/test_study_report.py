@@ -24,11 +24,10 @@ from policytree import (
     rank_average_treatment_effect,
 )
 from policytree.common.safe_text import visible
-from policytree.data.features import shown
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
 from policytree.report.html import to_html
 from policytree.report.text import to_text
-from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, hostile_frame, learner
+from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, follow, hostile_frame, learner
 
 FIRST = ["verdict", "tree", "rule", "warnings", "question"]  # for who decides
 ORDER = [
@@ -90,26 +89,7 @@ def test_rule_and_checklist_give_what_the_tree_predicts(hostile):
     X, _, _ = hostile_frame()
     steps = next(b for b in report.content.section("rule").blocks if isinstance(b, Steps)).items
 
-    def follow(row) -> str:
-        at = 0
-        while True:
-            question, rest = steps[at].split("? Yes: ", 1)
-            yes, rest = rest.split(". No: ", 1)
-            no, unknown = rest.split(". Not known: as ", 1)
-            name, relation, value = next(
-                (n, sign, question.removeprefix(f"{shown(n)} {sign} "))
-                for n in X.columns for sign in "≤=" if question.startswith(f"{shown(n)} {sign} ")
-            )  # fmt: skip
-            if pd.isna(row[name]):
-                answer = unknown.removesuffix(".") == "yes"
-            else:
-                answer = row[name] <= float(value) if relation == "≤" else shown(row[name]) == value
-            said = yes if answer else no
-            if said.startswith("give "):
-                return said.removeprefix("give ")
-            at = int(said.removeprefix("go to ")) - 1
-
-    assert [follow(row) for _, row in X.iterrows()] == honest.estimator.predict(X).tolist()
+    assert [follow(steps, row) for _, row in X.iterrows()] == honest.estimator.predict(X).tolist()
 
 
 def test_text_says_all_that_the_data_structure_says(hostile):

@@ -118,7 +118,7 @@ class RegimeValueTable:
         """What the numbers say and what they are of, in sentences."""
         lines = [self.against_best.statement(self.digits, "Regime", "fixed sequence")]
         if self.against_once is not None:
-            lines.append(self._once())
+            lines.append(self.against_once_text())
         rules = len(self.scores) * self.validation.n_fits
         lines.append(
             f"By {self.validation.describe(len(self.scores))}. The values are of {rules} regimes, each learnt (models "
@@ -138,10 +138,11 @@ class RegimeValueTable:
             lines.append(f"Nobody got {'; '.join(self.unknown)} to the end: nothing is known of that.")
         return tuple(lines)
 
-    def _once(self) -> str:
-        """Whether deciding at every stage is shown better than at one only."""
+    def against_once_text(self) -> str:
+        """Whether deciding at every stage is shown better than at one only; "" for one stage."""
         best = self.against_once
-        assert best is not None, "there are several stages"
+        if best is None:
+            return ""
         shown = f"{best.value:+,.{self.digits}f}, {100 * best.level:g}% interval {interval_text(best, self.digits)}"
         is_better = "is better" if best.better else "is worse" if best.worse else "is not shown better"
         return (

@@ -199,7 +199,7 @@ def _rule(material: Material) -> list[Block]:
     study = material.study
     encoded = rule.estimator.encoder_.encode(study.X)
     tree = with_short_thresholds(rule.estimator.tree_, encoded)
-    shown = outline(tree, encoded, {})
+    shown = outline(tree, encoded, {}, form=False)
     proved = "proved to be the best" if rule.estimator.status_.proved else "not proved to be the best"
     blocks: list[Block] = [
         Words(

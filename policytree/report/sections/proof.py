@@ -80,13 +80,27 @@ def methods_section(material: Material) -> Section:
     return Section("methods", "Methods, for a paper", (Words(" ".join(sentences)), Steps(tuple(references))))
 
 
+class References:
+    """The references of a text, in the order in which they are cited.
+
+    Attributes
+    ----------
+    texts : list of str
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def cite(self, *texts: str) -> str:
+        """Their numbers, as they stand in the text."""
+        self.texts.extend(text for text in texts if text not in self.texts)
+        return "[" + ", ".join(str(self.texts.index(text) + 1) for text in texts) + "]"
+
+
 def _methods(material: Material) -> tuple[list[str], list[str]]:
     study, model = material.study, material.model
-    references: list[str] = []
-
-    def cite(*texts: str) -> str:
-        references.extend(text for text in texts if text not in references)
-        return "[" + ", ".join(str(references.index(text) + 1) for text in texts) + "]"
+    references = References()
+    cite = references.cite
 
     seen = study.seen
     arms = ", ".join(str(label) for label in seen.treatments)
@@ -123,7 +137,7 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
         f"mean reward {cite(ATHEY_WAGER, ZHOU)}; that none is better was {proved} (optimality gap "
         f"{model.optimality_gap_:.3g})."
     )
-    return sentences + _evidence(material, cite), references
+    return sentences + _evidence(material, cite), references.texts
 
 
 def _by_offers(material: Material, cite) -> list[str]:
@@ -195,16 +209,24 @@ def _on_one_line(value: Any) -> str:
     return re.sub(r"\s*\n\s*", " ", text)
 
 
-def reproduce_section(material: Material) -> Section:
-    """Versions, seeds, settings and the command."""
-    model = material.model
+def versions_text() -> str:
+    """The versions of this package, of Python and of what numbers depend on."""
     versions = [f"policytree {__version__}", f"Python {platform.python_version()}"]
-    versions += [f"{name} {metadata.version(name)}" for name in PACKAGES]
+    return ", ".join([*versions, *(f"{name} {metadata.version(name)}" for name in PACKAGES)])
+
+
+def settings(model: BaseEstimator) -> list[tuple[str, str]]:
+    """The arguments of an estimator that differ from their defaults, but for those that change no result."""
     usual = type(model)().get_params(deep=False)
     given = {k: v for k, v in model.get_params(deep=False).items() if k not in ("verbose", "n_jobs", "random_state")}
     changed = {name: value for name, value in given.items() if repr(value) != repr(usual[name])}
-    facts = [("versions", ", ".join(versions)), ("seed", str(getattr(model, "random_state", None)))]
-    facts += [(name, _on_one_line(value)) for name, value in sorted(changed.items())]
+    return [(name, _on_one_line(value)) for name, value in sorted(changed.items())]
+
+
+def reproduce_section(material: Material) -> Section:
+    """Versions, seeds, settings and the command."""
+    model = material.model
+    facts = [("versions", versions_text()), ("seed", str(getattr(model, "random_state", None))), *settings(model)]
     blocks: tuple[Block, ...] = (Facts(tuple(facts)),)
     if material.study.about.command:
         blocks = (*blocks, Code(material.study.about.command))

@@ -141,5 +141,5 @@ def _near_ties(material: Material, ties: NearTies) -> list[Block]:
         blocks.append(table)
     leaves = counted(ties.simplest.n_leaves, "leaves") if ties.simplest.n_leaves > 1 else "1 leaf"
     simplest = with_short_thresholds(ties.simplest, material.encoded)
-    blocks.append(Fold(f"The simplest of them, {leaves}", (outline(simplest, material.encoded, {}),)))
+    blocks.append(Fold(f"The simplest of them, {leaves}", (outline(simplest, material.encoded, {}, form=False),)))
     return blocks

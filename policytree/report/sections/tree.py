@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 
+from policytree.data.features import Feature
 from policytree.evaluation import HonestLeaves, PolicyValueTable, leaf_summary
 from policytree.evaluation.formatting import bounds_text, decimals
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_values
@@ -59,7 +60,7 @@ def tree_section(material: Material) -> Section:
         blocks = [said, tree_picture(material, values), Fold("The tree all the same, to try", (shown,))]
     used = [tree.features[j] for j in tree.used_features]
     if used:
-        blocks.append(Words(_missing_words(used), "note"))
+        blocks.append(Words(missing_words(used), "note"))
     if summary is not None:
         blocks += _leaf_blocks(material, summary, values)
     if not np.array_equal(tree.threshold, material.model.tree_.threshold, equal_nan=True):
@@ -85,7 +86,8 @@ def _title(title: str, material: Material) -> str:
     return title if not_recommended(material) is None else f"{title} (not recommended)"
 
 
-def _missing_words(used) -> str:
+def missing_words(used: Sequence[Feature]) -> str:
+    """Which way missing values go, of the columns that a tree asks about."""
     gaps = [feature.name for feature in used if feature.has_missing]
     if not gaps:
         return (

@@ -6,6 +6,7 @@ from policytree.evaluation import POLICY, PolicyValueTable, Reason, RuleValues
 from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
 from policytree.evaluation.policy_value.tables import OPTIMISM
+from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material, capitalised
 from policytree.report.sections.tree import outcome_range
@@ -26,12 +27,23 @@ def values_sections(material: Material) -> list[Section]:
     return sections
 
 
-def rules_table(values: PolicyValueTable | RuleValues, unit: str = "", what: str = "") -> Table:
-    """Value of every rule, and the tree's advantage over it, with intervals.
+def rules_table(
+    values: PolicyValueTable | RuleValues | RegimeValueTable, unit: str = "", what: str = "", own: str = POLICY,
+    short: str = "tree",
+) -> Table:  # fmt: skip
+    """Value of every rule, and the advantage over it of the rule that was learnt, with intervals.
 
-    ``unit``: of the values, if it is said; ``what`` rules give, where that is no treatment.
+    Parameters
+    ----------
+    values : PolicyValueTable, RuleValues or RegimeValueTable
+    unit : str
+        Of the values, if it is said.
+    what : str
+        What rules give, where that is no treatment.
+    own, short : str
+        The learnt rule, by its name in the table and in a few letters.
     """
-    policy = values.estimates[POLICY]
+    policy = values.estimates[own]
     interval = f"{100 * policy.level:g}% interval"
     digits = values.digits
     about = f"{f' over {what}' if what else ''}{f' ({unit})' if unit else ''}"
@@ -45,24 +57,41 @@ def rules_table(values: PolicyValueTable | RuleValues, unit: str = "", what: str
         ))  # fmt: skip
     frame = values.to_frame()
     return Table(
-        ("rule", "value", interval, "tree - rule", interval), tuple(cells),
+        ("rule", "value", interval, f"{short} - rule", interval), tuple(cells),
         f"Held-out values of all rules{about}, by {size_text(policy)}",
-        strong=(list(values.estimates).index(POLICY),),
+        strong=(list(values.estimates).index(own),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
 
 
 def values_picture(material: Material, values: PolicyValueTable) -> Picture:
     """The values of all options; the verdict's option is marked."""
+    study = material.study
+    unit = study.about.unit if study.times is None else ""  # a horizon has its unit beside it
+    return picture_of_values(values, study.value, unit, outcome_range(material))
+
+
+def picture_of_values(
+    values: PolicyValueTable | RegimeValueTable, value: str, unit: str, limits: list[float] | None
+) -> Picture:
+    """The values of all rules of a table; the verdict's rule is marked.
+
+    Parameters
+    ----------
+    values : PolicyValueTable or RegimeValueTable
+    value, unit : str
+        What values are, and what they are measured in.
+    limits : list of two floats, or None
+        Between which every value lies, if that is known.
+    """
     rows = {
         rule: [e.value, e.lower, e.upper] for rule, e in values.estimates.items() if e.lower == e.lower
     }  # those with an interval
-    better, study = material.study.better, material.study
-    unit = study.about.unit if study.times is None else ""  # a horizon has its unit beside it
+    better = "higher" if values.direction == "maximize" else "lower"
     shown = "; ".join(f"{rule} {e.value:.3g} ({e.lower:.3g} to {e.upper:.3g})" for rule, e in values.estimates.items())
     data = {
-        "rows": rows, "strong": values.verdict.rule, "direction": study.direction, "limits": outcome_range(material),
-        "xlabel": f"held-out {study.value}{f', {unit}' if unit else ''}",
+        "rows": rows, "strong": values.verdict.rule, "direction": values.direction, "limits": limits,
+        "xlabel": f"held-out {value}{f', {unit}' if unit else ''}",
     }  # fmt: skip
     marked = "" if values.verdict.reason is Reason.UNCLEAR else f" Blue: {values.verdict.rule}, see above."
     caption = f"What every option is worth to people who had no part in the rules, with intervals.{marked}"

@@ -1,9 +1,9 @@
 /* What the page can do beyond being read: fold the tree, lead a person through it, and say what would change the answer. */
 "use strict";
-(function () {
-  const program = JSON.parse(document.getElementById("program").textContent);
-  const tree = document.querySelector(".tree");
-  if (!tree || !program.root.question) return;
+const programs = JSON.parse(document.getElementById("program").textContent);
+document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
+  const program = programs[k];
+  if (!program.root.question) return;
 
   function make(name, text, parent) {
     const element = document.createElement(name);
@@ -118,4 +118,4 @@
   };
   tree.after(form);
   form.oninput();
-})();
+});

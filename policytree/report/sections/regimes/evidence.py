@@ -1,0 +1,84 @@
+"""The evidence for a regime: the verdict, held-out values, and who followed which sequence of treatments."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from policytree.evaluation.regimes.rules import REGIME
+from policytree.report.content import Block, Facts, Fold, Section, Table, Words
+from policytree.report.material import capitalised
+from policytree.report.regime_material import RegimeMaterial
+from policytree.report.sections.values import picture_of_values, rules_table
+
+NO_VALUE = "None: without held-out values nobody knows whether this regime is worth using."
+NOT_COMPUTED = (
+    "Not computed (--no-value). In Python, pass the table of cross_val_regime_value: RegimeReport(regime, stages, "
+    "values)."
+)
+MOST_SEQUENCES = 16  # in the table; others are folded
+
+
+def verdict_section(material: RegimeMaterial) -> Section:
+    """The verdict, the values of all rules as a picture, and what else bears on it."""
+    values, about = material.values, material.about
+    if values is None:
+        return Section("verdict", "Verdict", (Words(NO_VALUE, "lead"),))
+    facts = [("judged by", f"{values.estimates[REGIME].n:,} people; {values.validation.describe(len(values.scores))}")]
+    if values.against_once is not None:
+        facts.append(("decide once, or again?", values.against_once_text()))
+    if about.warnings:
+        facts.append(("mind", f"{len(about.warnings)} warning{'s' * (len(about.warnings) > 1)}, see Warnings"))
+    picture = picture_of_values(values, material.value, about.unit, None)
+    return Section("verdict", "Verdict", (Words(str(values.verdict), "lead"), picture, Facts(tuple(facts))))
+
+
+def values_section(material: RegimeMaterial) -> Section:
+    """Value of every rule with its interval, and on which people."""
+    values = material.values
+    if values is None:
+        return Section("values", "Value, held out", (Words(NOT_COMPUTED),))
+    sign = "above" if material.direction == "maximize" else "below"
+    about = (
+        f"{capitalised(material.value)} of everybody, summed over all stages, if they were treated by the rule; "
+        f"{material.better} is better, and a difference {sign} zero speaks for the regime. Status quo: what people "
+        "got. Decide at one stage only: a rule there, and what people got at the others."
+    )
+    table = rules_table(values, material.about.unit, own=REGIME, short="regime")
+    return Section("values", "Value, held out", (table, Words(" ".join((about, *values.statements())))))
+
+
+def sequences_section(material: RegimeMaterial) -> Section:
+    """How many people followed each fixed sequence of treatments, and what they are worth as evidence."""
+    values, regime = material.values, material.regime
+    frame = regime.sequences_ if values is None else values.sequences
+    frame = frame.sort_values("people", ascending=False, kind="stable")
+    how = (
+        "by probabilities that were known, or estimated without these people"
+        if values is not None
+        else "by the probabilities of the fit"
+    )
+    lead = (
+        "A sequence is followed by everybody who got its treatments wherever there was something to decide, so that "
+        "people who left early follow several. They are weighted by one over the product of the probabilities of what "
+        f"they got, {how}; as good as: so many equally weighted people are as precise. With few of them, what is said "
+        "of the sequence comes from outcome models."
+    )
+    blocks: list[Block] = [Words(lead), _table(frame.iloc[:MOST_SEQUENCES], "Who followed which sequence")]
+    if len(rest := frame.iloc[MOST_SEQUENCES:]):
+        blocks.append(Fold(f"{len(rest)} more sequences", (_table(rest, "Sequences that fewer people followed"),)))
+    if values is not None and values.unknown:
+        blocks.append(Words(f"Nobody got {'; '.join(values.unknown)} to the end: nothing is known of that.", "warning"))
+    return Section("support", "Overlap of sequences", tuple(blocks))
+
+
+def _table(frame: pd.DataFrame, caption: str) -> Table:
+    cells = tuple(
+        (
+            str(name), f"{row['people']:,.0f}", f"{row['share']:.1%}", f"{row['effective_sample_size']:,.0f}",
+            f"{row['largest_weight']:,.1f}",
+        )
+        for name, row in frame.iterrows()
+    )  # fmt: skip
+    columns = ("sequence", "people", "share", "as good as", "largest weight")
+    numbers = tuple(frame.reset_index().to_dict("records"))
+    return Table(columns, cells, caption, numbers=numbers)
