@@ -52,6 +52,8 @@ from policytree.evaluation.stability.rashomon import near_ties as near_ties
 from policytree.evaluation.stability.rashomon_tables import NearTies as NearTies
 from policytree.evaluation.stability.resampling import policy_agreement as policy_agreement
 from policytree.evaluation.stability.resampling import policy_stability as policy_stability
+from policytree.evaluation.stability.surest import SurestRule as SurestRule
+from policytree.evaluation.stability.surest import surest_rule as surest_rule
 from policytree.evaluation.streaming.leaves import streamed_leaf_summary as streamed_leaf_summary
 from policytree.evaluation.streaming.values import streamed_policy_values as streamed_policy_values
 from policytree.evaluation.targeting.budget_path import BudgetPath as BudgetPath

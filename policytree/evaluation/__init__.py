@@ -40,6 +40,7 @@ from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableB
 from policytree.evaluation.stability.rashomon import near_ties
 from policytree.evaluation.stability.rashomon_tables import Exclusion, NearTies
 from policytree.evaluation.stability.resampling import policy_agreement, policy_stability
+from policytree.evaluation.stability.surest import SurestRule, surest_rule
 from policytree.evaluation.stability.tables import PolicyStability
 from policytree.evaluation.targeting.budget_path import BudgetPath, budget_path
 from policytree.evaluation.targeting.least_budget import BudgetEstimate
@@ -76,6 +77,7 @@ __all__ = [
     "Reason",
     "RuleValues",
     "SecondOpinion",
+    "SurestRule",
     "Verdict",
     "blocked_estimate",
     "budget_path",
@@ -100,4 +102,5 @@ __all__ = [
     "qini_curve",
     "rank_average_treatment_effect",
     "repeated_estimate",
+    "surest_rule",
 ]

@@ -49,6 +49,31 @@ def critical_values(covariance: np.ndarray, degrees: np.ndarray, level: float) -
     return student_t.isf(norm.sf(largest), degrees)
 
 
+def upper_critical_values(covariance: np.ndarray, degrees: np.ndarray, probability: float) -> np.ndarray:
+    """Half-widths, in standard errors, of lower bounds that hold all at once with this probability.
+
+    The one-sided form of :func:`critical_values`: the largest of the Gaussian draws gives one number, and each estimate
+    takes the quantile of Student's t that has the same tail. Estimates without variance have no error.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (q, q)
+    degrees : ndarray of shape (q,)
+        Degrees of freedom, >= 1.
+    probability : float
+
+    Returns
+    -------
+    ndarray of shape (q,)
+    """
+    varying = np.diag(covariance) > 0
+    if not varying.any():
+        return np.zeros(len(degrees))
+    draws = gaussian_draws(covariance[np.ix_(varying, varying)])
+    largest = np.quantile(draws.max(axis=1), probability)
+    return np.where(varying, student_t.isf(norm.sf(largest), degrees), 0.0)
+
+
 def smallest(values: np.ndarray, covariance: np.ndarray, n: int) -> float:
     """A half-median-unbiased estimate of the smallest of several true values.
 

@@ -8,6 +8,8 @@ rashomon_tables.py       what near-ties have in common: decisions, people, colum
                          and in words
 resamples.py             resamples of a study, and what a learner makes of one
 resampling.py            would another sample give another tree? The whole pipeline on resamples of the study
+surest.py                which rule is surest to gain? The largest lower bound among near-ties, on rows that chose
+                         none of them
 tables.py                what recurred over resamples: splits, thresholds, each person's treatment; as tables and in
                          words
 """

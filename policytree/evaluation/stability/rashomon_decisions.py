@@ -13,6 +13,7 @@ from policytree.problem.types import Problem
 from policytree.solvers.core.columns import equal_rows
 from policytree.solvers.core.scoring import scored_tree
 from policytree.solvers.rashomon.enumerate import TiedTrees
+from policytree.trees.tree import Tree
 
 
 class TreeList(Sequence):
@@ -29,6 +30,11 @@ class TreeList(Sequence):
             return [self[k] for k in range(*i.indices(len(self)))]
         splits = self._found.preorder(range(len(self))[i])
         tree, _ = scored_tree(self._problem, splits, [action for column, action in splits if column < 0])
+        return replace(tree, actions=self.actions)
+
+    def one_leaf(self, action: int) -> Tree:
+        """The tree that gives everybody one action, by its position in ``actions``."""
+        tree, _ = scored_tree(self._problem, [(-1, 0)], [action])
         return replace(tree, actions=self.actions)
 
     @property
