@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, InputError, PolicyTree, RewardEstimator, Status, cross_val_policy_value
+from policytree import (
+    DRPolicyTree,
+    InputError,
+    PolicyTree,
+    RewardEstimator,
+    Status,
+    cross_val_policy_value,
+    honest_leaf_summary,
+    policy_stability,
+)
+from policytree.estimators.limited import Subgroups
+from policytree.estimators.policy import without_limits
 from policytree.evaluation import mean_estimate
-from policytree.evaluation.policy_value.further import Limit, kept_probability
+from policytree.evaluation.policy_value.further import WITHOUT_LIMITS, GapLimits, JudgedGroups, Limit, kept_probability
 
 
 def all_trees(codes: np.ndarray, depth: int, n_arms: int):
@@ -273,3 +286,92 @@ def test_confidence_in_a_limit_is_that_of_its_interval():
     assert kept_probability(Limit(found.upper), found) == pytest.approx(0.975)
     assert kept_probability(Limit(found.lower), found) == pytest.approx(0.025)
     assert kept_probability(Limit(found.lower, at_least=True), found) == pytest.approx(0.975)
+
+
+def groups_of(n: int = 120, seed: int = 0):
+    """People of three groups, one of them rare, some of weight zero; what a rule gives and brings them."""
+    rng = np.random.default_rng(seed)
+    code = rng.choice(3, n, p=[0.5, 0.45, 0.05])
+    weight = rng.choice([0.0, 1.0, 2.0], n, p=[0.1, 0.6, 0.3])
+    policy, scores = rng.choice(["drug", "none"], n), rng.normal(size=n) + code
+    clusters = rng.integers(0, 30, n)
+
+    def judge(each, weight, level):
+        return mean_estimate(each[0], groups=clusters, sample_weight=weight, level=level)
+
+    subgroups = {"site": Subgroups(code, ("a", "b", "c"))}
+    return JudgedGroups(subgroups, weight, ["drug", "none"], [policy], [scores], judge), clusters
+
+
+def test_gaps_between_groups_are_coefficients_of_a_clustered_regression():
+    """The difference of two groups' means, with the errors of statsmodels' weighted regression on their indicators."""
+    judged, clusters = groups_of()
+    gaps = judged.gaps(GapLimits({}, {"site": 0.5}), 0.95)
+    assert [(gap.one, gap.other) for gap in gaps] == [("a", "b"), ("a", "c"), ("b", "c")]
+    code, weight = judged.subgroups["site"].code, judged.weight
+    design = np.eye(3)[code]
+    kept = weight > 0
+    fitted = sm.WLS(judged.scores[0][kept], design[kept], weights=weight[kept]).fit(
+        cov_type="cluster", cov_kwds={"groups": clusters[kept], "use_correction": False}
+    )
+    count = len(np.unique(clusters[kept]))
+    for gap, (g, h) in zip(gaps, [(0, 1), (0, 2), (1, 2)], strict=True):
+        contrast = np.eye(3)[g] - np.eye(3)[h]
+        assert gap.estimate.value == pytest.approx(contrast @ fitted.params)
+        error = np.sqrt(contrast @ fitted.cov_params() @ contrast * count / (count - 1))
+        assert gap.estimate.standard_error == pytest.approx(error)
+        assert gap.estimate.level == pytest.approx(1 - 0.05 / 3)
+
+
+def test_confidence_in_a_gap_is_that_of_its_interval():
+    judged, _ = groups_of()
+    (gap, *_) = judged.gaps(GapLimits({"site": 0.1}, {}), 0.95)
+    assert gap.what == "share of drug"
+    e = gap.estimate
+    far = replace(gap, limit=abs(e.value) + 100 * e.standard_error)
+    assert far.missed_probability() == pytest.approx(0.0, abs=1e-9)
+    edge = replace(gap, estimate=replace(e, value=gap.limit, standard_error=1e-6))
+    assert edge.missed_probability() == pytest.approx(0.5)
+
+
+def test_values_by_group_leave_out_groups_without_weight():
+    judged, _ = groups_of()
+    nobody = replace(judged, weight=judged.weight * (judged.subgroups["site"].code != 2))
+    assert list(nobody.values(0.95).index) == [("site", "a"), ("site", "b")]
+    assert [(gap.one, gap.other) for gap in nobody.gaps(GapLimits({}, {"site": 1.0}), 0.95)] == [("a", "b")]
+
+
+def test_a_recommended_rule_that_breaks_a_limit_is_named():
+    """The drug for everybody is best by the main outcome and makes twice as many sick as allowed."""
+    X, T, Y, toxic, sex = study_of_harm()
+    tree = DRPolicyTree(
+        LinearRegression(), max_depth=1, limits={"toxic": 0.1}, max_share_gap={"sex": 0.3}, random_state=0
+    )
+    values = cross_val_policy_value(
+        tree, Y + 2.0 * (T == "drug"), T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex, cv=3,
+        n_repeats=1, random_state=0, rivals={WITHOUT_LIMITS: without_limits(tree)},
+    )  # fmt: skip
+    assert values.verdict.rule == "always drug"
+    assert values.further["toxic"]["always drug"].value > 0.1
+    (said,) = values.broken_limits()
+    assert said.startswith("The verdict is about the main outcome and knows no limits: under always drug, the mean of")
+    assert said in values.to_text()
+    assert values.kept_probabilities() == {
+        "toxic": kept_probability(values.limits["toxic"], values.further["toxic"]["policy tree"])
+    }
+    assert values.differences[WITHOUT_LIMITS].value < 0
+    assert values.further["toxic"][WITHOUT_LIMITS].value > values.further["toxic"]["policy tree"].value
+    assert "groups of sex differ most in the share of drug between f and m" in values.to_text()
+
+
+def test_resamples_and_honest_trees_keep_to_limits():
+    X, T, Y, toxic, sex = study_of_harm()
+    tree = DRPolicyTree(LinearRegression(), max_depth=1, limits={"toxic": 0.12}, cv=2, random_state=0)
+    data = {"X": X, "propensity": 0.5, "outcomes": {"toxic": toxic}, "subgroups": sex}
+    honest = honest_leaf_summary(tree, Y, T, random_state=0, **data)
+    assert honest.estimator.outcome_means_["toxic"] <= 0.12
+    assert honest.estimator.subgroup_values_ is not None
+    stable = policy_stability(tree, Y, T, n_resamples=3, random_state=0, **data)
+    assert stable.n_resamples == 3
+    with pytest.raises(InputError, match="limits names 'toxic'"):
+        policy_stability(tree, Y, T, n_resamples=3, random_state=0, X=X, propensity=0.5)

@@ -11,6 +11,7 @@ from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
 
 _COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
+_LIMITS = "Other outcomes and groups of people"
 _NOTHING_TO_DO = f"""\
 policytree design needs data: a CSV or Parquet file with one row per person, or a
 built-in study.
@@ -169,6 +170,53 @@ def design(
             _COLUMNS,
             metavar="LABEL=X",
         ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        _option(
+            "A further outcome, and the most that its mean may be under the tree, such as a harm; once for each. The "
+            "column is then no covariate.",
+            _LIMITS,
+            metavar="COLUMN=X",
+        ),
+    ] = None,
+    at_least: Annotated[
+        list[str] | None,
+        _option(
+            "A further outcome of which more is better, and the least that its mean may be; once for each.",
+            _LIMITS,
+            metavar="COLUMN=X",
+        ),
+    ] = None,
+    also: Annotated[
+        str | None,
+        _option("Further outcomes that are judged, but not limited: a,b,c.", _LIMITS, metavar="COLUMNS"),
+    ] = None,
+    parity: Annotated[
+        list[str] | None,
+        _option(
+            "A column of groups, and the most by which the share that gets a treatment may differ between any two of "
+            "them; once for each. The tree does not ask about it, unless --covariates names it.",
+            _LIMITS,
+            metavar="COLUMN=P",
+        ),
+    ] = None,
+    value_parity: Annotated[
+        list[str] | None,
+        _option("The same of the mean outcomes of the groups.", _LIMITS, metavar="COLUMN=X"),
+    ] = None,
+    worst_group: Annotated[
+        str | None,
+        _option(
+            "Judge trees by the group of this column that they serve worst, not by the mean over everybody. The tree "
+            "does not ask about it, unless --covariates names it.",
+            _LIMITS,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    subgroups: Annotated[
+        str | None,
+        _option("Columns of groups by which the tree is only described: a,b,c.", _LIMITS, metavar="COLUMNS"),
     ] = None,
     target_people: Annotated[
         str | None,
@@ -404,7 +452,8 @@ def design(
     roles = Roles(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
         tuple(arm_cost or ()), event_column, horizon, target, cause, entry_column, missing_outcome,
-        instrument, tuple(offer_cost or ()), taker_cost,
+        instrument, tuple(offer_cost or ()), taker_cost, tuple(limit or ()), tuple(at_least or ()), also,
+        tuple(parity or ()), tuple(value_parity or ()), worst_group, subgroups,
     )  # fmt: skip
     tree = {
         "max_depth": max_depth,

@@ -86,6 +86,38 @@ def evaluate(
     arm_cost: Annotated[
         list[str] | None, typer.Option(metavar="LABEL=X", help="What a treatment costs, in the outcome's unit.")
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=X", help="A further outcome, and the most that its mean may be. Default: as in the design."
+        ),
+    ] = None,
+    at_least: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=X", help="The same of the least that it may be. Default: as in the design."),
+    ] = None,
+    also: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="Further outcomes to judge: a,b,c. Default: as in the design."),
+    ] = None,
+    parity: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=P",
+            help="A column of groups, and the most by which their shares of treatments may differ. Default: as in the "
+            "design.",
+        ),
+    ] = None,
+    value_parity: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=X", help="The same of the mean outcomes. Default: as in the design."),
+    ] = None,
+    subgroups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS", help="Columns of groups whose values are shown: a,b,c. Default: as in the design."
+        ),
+    ] = None,
     against: Annotated[
         list[str] | None, typer.Option(metavar="TREE.json", help="Another saved tree to compare; again for more.")
     ] = None,
@@ -109,5 +141,7 @@ def evaluate(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, event=event,
         arm_cost=tuple(arm_cost or ()), event_column=event_column, horizon=horizon, target=target, cause=cause,
         entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument, taker_cost=taker_cost,
+        limit=tuple(limit or ()), at_least=tuple(at_least or ()), also=also, parity=tuple(parity or ()),
+        value_parity=tuple(value_parity or ()), subgroups=subgroups,
     )  # fmt: skip
     judge(tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json)

@@ -154,6 +154,7 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         "arm_costs": {str(label): cost for label, cost in study.arm_costs.items()},
         "offer_costs": {str(label): cost for label, cost in study.offer_costs.items()},
         "taker_cost": study.taker_cost,
+        **study.limits.saved(),
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),
         "cluster": study.cluster,
@@ -218,9 +219,25 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
         "offers": _offers_data(result),
         "tree": to_dict(report.tree),
         "certificate": certificate_data(result.estimator),
+        "further_outcomes": None if values is None else values.further_frame().reset_index().to_dict("records"),
+        "limits": _limits_data(result),
+        "groups": None
+        if values is None or values.group_values is None
+        else values.group_values.reset_index().to_dict("records"),
         "leaves": leaf_file(result.leaves).reset_index().to_dict("records"),
         "warnings": list(result.warnings),
         "files": {path.name: str(path) for path, _ in written},
+    }
+
+
+def _limits_data(result: Result) -> dict[str, Any]:
+    """What limits on outcomes and groups come to on the rows of the fit, and the confidence that each is kept."""
+    model, values = result.estimator, result.values
+    kept = {} if values is None else values.kept_probabilities()
+    return {
+        "price": getattr(model, "price_of_limits_", None),
+        "outcome_means": model.outcome_means_,
+        "kept_probability": kept,
     }
 
 

@@ -19,6 +19,7 @@ from rich.console import Console
 
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import check_folder, design_data, result_files, write_files
+from policytree.cli.limits import refuse_small_groups
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
 from policytree.cli.questions import Fitted, Steps, answers, validation_options
 from policytree.cli.records import Job, Result
@@ -27,13 +28,16 @@ from policytree.cli.tables import read_table, require_column
 from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
-from policytree.estimators import DRPolicyTree
+from policytree.estimators import DRPolicyTree, PolicyTree
+from policytree.estimators.limited import is_limited
+from policytree.estimators.policy import without_limits
 from policytree.evaluation import (
     PolicyValueTable,
     cross_val_policy_value,
     honest_leaf_summary,
     leaf_summary,
 )
+from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
 from policytree.evaluation.policy_value.validation import ADAPTIVE, DEFAULT_CV, REPEATED
 from policytree.exceptions import InputError
 from policytree.report.material import Study as Described
@@ -102,6 +106,8 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     _refuse_small_arms(job, study)
     _refuse_small_target(job, study)
     _refuse_few_events(job, study)
+    if job.value:
+        refuse_small_groups(study.limits, study.frame, study.observed.sample_weight)
     described = study.described(job.command, chosen)
     _refuse_censored(described, study)
     named_values = value_names(job.value_names, study.X)
@@ -153,6 +159,7 @@ def _check_target(job: Job, study: Study) -> None:
         "--min-samples-per-treatment": job.tree["min_samples_per_treatment"],
         "--budget-cost": job.tree["budget_costs"],
         "--arm-cost of a column": any(isinstance(cost, str) for cost in study.arm_costs.values()),
+        "A limit, another outcome or a column of groups": study.limits.outcomes or study.limits.subgroups,
     }
     for option, value in given.items():
         if value:
@@ -313,8 +320,19 @@ def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps)
     with steps.step(title, where="in the refits") as progress:
         return cross_val_policy_value(
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
-            control=control, second_opinion=shown.reward_estimator_.second_best_learner_, **options, **data,
+            control=control, rivals=_rivals(job, estimator), **options, **data,
+            second_opinion=shown.reward_estimator_.second_best_learner_,
         )  # fmt: skip
+
+
+def _rivals(job: Job, estimator: DRPolicyTree) -> dict[str, PolicyTree]:
+    """The tree without limits on outcomes and groups: what the limits cost, held out.
+
+    With a budget as well there is none: rivals know no spending.
+    """
+    if not is_limited(estimator) or job.tree["budget_costs"]:
+        return {}
+    return {WITHOUT_LIMITS: without_limits(estimator)}
 
 
 class _Interrupts:

@@ -15,24 +15,36 @@ from rich.console import Console
 
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import read_tree, rows_digest
+from policytree.cli.limits import BY_COLUMN, LISTED
 from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
 from policytree.cli.study import OUTCOME_OPTIONS, Roles, Study, study_of_table
 from policytree.cli.tables import read_table
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
-from policytree.evaluation import POLICY, RuleValues, SecondOpinion, Verdict, compare_rules
+from policytree.estimators.limited import MAXIMIZE, subgroup_columns
+from policytree.evaluation import POLICY, Estimate, RuleValues, SecondOpinion, Verdict, compare_rules, mean_estimate
 from policytree.evaluation.formatting import size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
+from policytree.evaluation.policy_value.further import (
+    JudgedGroups,
+    Limit,
+    broken_limits,
+    gap_statement,
+    gaps_by_limit,
+    kept_probability,
+)
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.report.content import Section, Words
 from policytree.report.sections.credibility import doubts, make_means_section, rewards_check
+from policytree.report.sections.further import further_section, groups_section
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.values import rules_table
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import sentence
 from policytree.weighting import RewardEstimator, treatment_costs
 from policytree.weighting.instrument import COMPLIERS
+from policytree.weighting.observed import WEIGHT
 from policytree.weighting.reward_arguments import INSTRUMENT
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
@@ -81,12 +93,16 @@ def judge(
             against_which = label if named else None
             values, fitted = _values(study, rules, against_which, "auto", cv=cv, level=level, seed=seed)
             second = _second_opinion(study, rules, against_which, fitted, cv=cv, level=level, seed=seed)
+            further = {
+                name: _further(study, name, rules, cv=cv, level=level, seed=seed) for name in study.limits.outcomes
+            }
+            groups = _groups(study, rules[POLICY], fitted, level)
     check = rewards_check(described, fitted)
     verdict = values.verdict.doubted(doubts(described, check))
     said = [" ".join(str(warning.message).split()) for warning in heard]
     words = _words(study, values, design, cv)
     if as_json:
-        print_json(_data(study, values, verdict, second, words, said))
+        print_json(_data(study, values, verdict, second, words, said) | _data_beside(study, further, groups, level))
         return
     other = (
         ()
@@ -95,7 +111,13 @@ def judge(
     )
     table = Section("values", f"Value on the rows of {Path(data).name}", (rules_table(values), Words(words)))
     means = () if check is None else (make_means_section(described, check, fitted),)
-    print_sections(console, Section("verdict", "Verdict", (Words(str(verdict), "lead"), *other)), table, *means)
+    outcomes = further_section(further, _limits(study))
+    beside = [] if outcomes is None else [outcomes]
+    if groups is not None:
+        beside.append(groups_section(groups.values(level), groups.gaps(study.limits.gaps, level), level))
+    broken = [Words(text, "warning") for text in broken_limits(verdict.rule, further, _limits(study))]
+    first = Section("verdict", "Verdict", (Words(str(verdict), "lead"), *broken, *other))
+    print_sections(console, first, table, *beside, *means)
     for text in said:
         typer.echo(f"Warning: {text}", err=True)
 
@@ -114,6 +136,7 @@ def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -
         elif field.name in ("covariates", "confounders") and isinstance(value, list):
             names = [name for name in value if isinstance(name, str) and name in there]
             given[field.name] = ",".join(f'"{name}"' for name in names) or None
+    given |= _limits_as_in(design, roles, there)
     given |= _outcome_as_in(design, roles, frame)
     given |= _offers_as_in(design, roles, frame)
     assigned = roles.instrument or given.get("instrument") or roles.treatment or design.get("treatment")
@@ -122,6 +145,27 @@ def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -
     if not roles.arm_cost and isinstance(costs := design.get("arm_costs"), dict):
         given["arm_cost"] = tuple(f"{label}={cost}" for label, cost in costs.items())
     return replace(roles, **given)
+
+
+def _limits_as_in(design: Mapping[str, Any], roles: Roles, there: set[str]) -> dict[str, Any]:
+    """The design's further outcomes and groups, of columns that the rows have and the user gave no such role."""
+    named = {text.rpartition("=")[0].strip() for option in BY_COLUMN for text in getattr(roles, option)}
+    given: dict[str, Any] = {}
+
+    def usable(name: Any) -> bool:
+        return isinstance(name, str) and name in there and name not in named
+
+    for option in BY_COLUMN:
+        texts = design.get(option)
+        if not getattr(roles, option) and isinstance(texts, list):
+            given[option] = tuple(t for t in texts if isinstance(t, str) and usable(t.rpartition("=")[0].strip()))
+    for option in LISTED:
+        names = design.get(option)
+        if getattr(roles, option) is None and isinstance(names, list):
+            given[option] = ",".join(f'"{name}"' for name in names if usable(name)) or None
+    if roles.worst_group is None and usable(design.get("worst_group")):
+        given["worst_group"] = design["worst_group"]
+    return given
 
 
 def _outcome_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame) -> dict[str, Any]:
@@ -241,6 +285,67 @@ def _values(
         direction=study.direction, groups=arguments["groups"], sample_weight=arguments["sample_weight"], level=level,
     )  # fmt: skip
     return values, fitted
+
+
+def _further(study: Study, name: str, rules: Mapping[str, np.ndarray], **how: Any) -> Mapping[str, Estimate]:
+    """The mean of a further outcome under every rule, by its own models cross-fitted on these rows."""
+    given = study.fit_arguments()
+    column, direction = study.limits.fit_arguments(study.frame)["outcomes"][name]
+    shared: dict[str, Any] = {
+        key: given[key] for key in ("T", "X", "W", "propensity", "sample_weight", "groups", "strata")
+    }
+    if study.outcome_options["missing_outcome"] == WEIGHT:
+        shared["missing_outcome"] = WEIGHT
+    fitted = RewardEstimator(cv=how["cv"], random_state=how["seed"]).fit(column, **shared)
+    return compare_rules(
+        rules[POLICY], fitted.rewards_, fitted.outcome_.to_numpy(),
+        others={rule: labels for rule, labels in rules.items() if rule != POLICY}, direction=direction,
+        groups=shared["groups"], sample_weight=shared["sample_weight"], level=how["level"],
+    ).estimates  # fmt: skip
+
+
+def _groups(study: Study, policy: np.ndarray, fitted: RewardEstimator, level: float) -> JudgedGroups | None:
+    """The groups of people on these rows, and what the tree gives and brings them, net of costs."""
+    if not study.limits.subgroups:
+        return None
+    seen, rewards = study.observed, fitted.rewards_
+    columns = subgroup_columns(study.frame[list(study.limits.subgroups)], seen.n)
+    sign = 1.0 if study.direction == "maximize" else -1.0
+    net = rewards - sign * treatment_costs(study.costs(study.arm_costs), seen.n, list(rewards.columns))
+    codes = pd.Index(rewards.columns).get_indexer(pd.Index(policy))
+
+    def judge(scores: list[np.ndarray], weight: np.ndarray, level: float) -> Estimate:
+        return mean_estimate(scores[0], groups=seen.groups, sample_weight=weight, level=level)
+
+    scores = net.to_numpy()[np.arange(seen.n), codes]
+    return JudgedGroups(columns, seen.weight, rewards.columns.tolist(), [policy], [scores], judge)
+
+
+def _limits(study: Study) -> dict[str, Limit]:
+    """The limits on further outcomes."""
+    limits = study.limits
+    return {name: Limit(limit, limits.outcomes[name] == MAXIMIZE) for name, limit in limits.limits.items()}
+
+
+def _data_beside(
+    study: Study, further: Mapping[str, Mapping[str, Estimate]], groups: JudgedGroups | None, level: float
+) -> dict[str, Any]:
+    """Further outcomes and groups, as plain values."""
+    parts = ("value", "standard_error", "lower", "upper")
+    outcomes = [
+        {"outcome": name, "rule": rule, **{part: getattr(each, part) for part in parts}}
+        for name, rules in further.items()
+        for rule, each in rules.items()
+    ]
+    kept = {name: kept_probability(limit, further[name][POLICY]) for name, limit in _limits(study).items()}
+    return {
+        "further_outcomes": outcomes,
+        "kept_probability": kept,
+        "groups": None if groups is None else groups.values(level).reset_index().to_dict("records"),
+        "gaps": []
+        if groups is None
+        else [gap_statement(found) for found in gaps_by_limit(groups.gaps(study.limits.gaps, level))],
+    }
 
 
 def _second_opinion(

@@ -15,7 +15,10 @@ from policytree.report.content import Facts, Section
 from policytree.report.text import plain_text, section_parts
 
 # What a terminal shows; the files hold everything.
-PRINTED = ("verdict", "tree", "offers", "values", "means", "optimism", "heterogeneity", "certificate", "warnings")
+PRINTED = (
+    "verdict", "tree", "offers", "further", "groups", "values", "means", "optimism", "heterogeneity", "certificate",
+    "warnings",
+)  # fmt: skip
 
 
 def print_sections(console: Console, *sections: Section) -> None:

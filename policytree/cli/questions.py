@@ -42,7 +42,8 @@ from policytree.weighting.target_arguments import with_target
 # With more rows, refitting everything takes minutes: it is then done only on request.
 STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
 DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
-PATH_LIMITS = ("max_share", "min_share", "max_expected_cost")  # with which no path of budgets is known
+LIMITS = ("limits", "max_share_gap", "max_value_gap", "worst_group")
+PATH_LIMITS = ("max_share", "min_share", "max_expected_cost", *LIMITS)  # with which no path of budgets is known
 TIE_LIMITS = ("budget", *PATH_LIMITS)
 SAME_WORDS = 8  # at the beginning of warnings of one kind, without their numbers
 Answer = Callable[[Callable[[int, int], None]], list[Any]]

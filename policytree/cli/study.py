@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.cli.limits import Limits, limits_of, notes_of_limits
 from policytree.cli.outcomes import (
     check_outcome_options,
     event_outcome,
@@ -67,6 +68,13 @@ class Roles:
     instrument: str | None = None
     offer_cost: tuple[str, ...] = ()
     taker_cost: float | None = None
+    limit: tuple[str, ...] = ()
+    at_least: tuple[str, ...] = ()
+    also: str | None = None
+    parity: tuple[str, ...] = ()
+    value_parity: tuple[str, ...] = ()
+    worst_group: str | None = None
+    subgroups: str | None = None
 
     @property
     def outcome_options(self) -> dict[str, Any]:
@@ -119,6 +127,8 @@ class Study:
         The same as ``RewardEstimator.fit`` takes it, columns in place of their names; empty where all is known.
     notes : tuple of str
         What was decided without being asked.
+    limits : Limits
+        Further outcomes and columns of groups.
     """
 
     source: str
@@ -146,6 +156,7 @@ class Study:
     offer_costs: Mapping[Any, float | str] = field(default_factory=dict)
     taker_cost: float = 0.0
     people: pd.DataFrame | None = None
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def mean_outcome(self) -> str:
@@ -206,6 +217,7 @@ class Study:
         """What the check cannot see in covariates: the columns left out, and that nobody named a direction."""
         taken = {self.treatment, self.outcome, self.cluster, self.weights, *self.covariates, *self.confounders}
         taken |= {self.outcome_options[name] for name in ("event_column", "entry_column", "instrument")}
+        taken |= {*self.limits.outcomes, *self.limits.subgroups}
         others = [name for name in self.frame.columns if name not in taken and not holds_tables(self.frame[name])]
         seen = self.observed
         event = None if seen.times is None else seen.times.code
@@ -265,9 +277,10 @@ class Study:
         return both
 
     def learner_arguments(self, budget_costs: Mapping[str, float | str] | None = None) -> dict:
-        """The same for what learns a tree: with what treatments cost, if they do."""
+        """The same for what learns a tree: with what treatments cost, and what limits are about, if there are some."""
         costs = {"sample_treatment_costs": self.costs(self.arm_costs), "budget_costs": self.costs(budget_costs or {})}
-        return {name: values for name, values in costs.items() if values} | self.fit_arguments()
+        given = {name: values for name, values in costs.items() if values}
+        return given | self.fit_arguments() | self.limits.fit_arguments(self.frame)
 
     def costs(self, named: Mapping[Any, float | str]) -> dict:
         """Costs by treatment, the columns in place of their names."""
@@ -311,11 +324,13 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
         own = {"event_column": dataset.event, "horizon": dataset.horizon, "entry_column": dataset.entry}
         options |= {name: named.get(outcome) for name, named in own.items() if options[name] is None}
     own_direction = roles.event is None and roles.event_column is None and roles.cause is None
+    named = replace(roles, treatment=roles.treatment or dataset.treatment, outcome=outcome)
+    covariates, confounders = _own_covariates(dataset, named)
     merged = Roles(
-        treatment=roles.treatment or dataset.treatment,
+        treatment=named.treatment,
         outcome=outcome,
-        covariates=roles.covariates or _joined(_own_covariates(dataset, roles)),
-        confounders=roles.confounders or _joined(dataset.confounders),
+        covariates=roles.covariates or _joined(covariates),
+        confounders=roles.confounders or _joined(dataset.confounders if roles.covariates else confounders),
         propensity=roles.propensity,
         cluster=roles.cluster or dataset.groups,
         weights=roles.weights,
@@ -326,6 +341,13 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
         arm_cost=roles.arm_cost,
         offer_cost=roles.offer_cost,
         taker_cost=roles.taker_cost,
+        limit=roles.limit,
+        at_least=roles.at_least,
+        also=roles.also,
+        parity=roles.parity,
+        value_parity=roles.value_parity,
+        worst_group=roles.worst_group,
+        subgroups=roles.subgroups,
         **options,
     )
     known = dataset.propensity if own_treatment and roles.propensity is None else None
@@ -334,10 +356,17 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     return _build(name, dataset.frame, merged, dataset, known)
 
 
-def _own_covariates(dataset: Dataset, roles: Roles) -> tuple[str, ...]:
-    """Those of a built-in study but for what has another role, or none."""
+def _own_covariates(dataset: Dataset, roles: Roles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Covariates of a built-in study but for what has another role, or none; and its confounders.
+
+    Covariates whose groups are compared become confounders.
+    """
+    limits = limits_of(roles, dataset.frame)
     names = _without(dataset.covariates, roles.exclude, dataset.frame)
-    return tuple(name for name in names if name != roles.instrument)
+    known = tuple(name for name in names if name != roles.instrument and name not in limits.outcomes)
+    confounders = tuple(name for name in dataset.confounders if name not in limits.outcomes)
+    moved = tuple(name for name in limits.unseen if name in known)
+    return tuple(name for name in known if name not in moved), (*confounders, *moved)
 
 
 def _joined(names: tuple[str, ...]) -> str | None:
@@ -403,7 +432,9 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     taker_cost = roles.taker_cost or 0.0
     _refuse_costs_of_times(taker_cost, observed)
     columns += [cost for cost in (*arm_costs.values(), *offer_costs.values()) if isinstance(cost, str)]
-    covariates, confounders, notes = _features(frame, roles, columns)
+    limits = limits_of(roles, frame)
+    columns += list(limits.outcomes)
+    covariates, confounders, notes = _features(frame, roles, columns, limits)
     notes = [*told, *notes]
     for name in covariates:
         _refuse_unsaved(name, frame)
@@ -415,7 +446,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
         roles.direction is not None, _option_of(roles.propensity, known), chances, options, how, offer_costs,
-        taker_cost,
+        taker_cost, limits=limits,
     )  # fmt: skip
 
 
@@ -477,8 +508,13 @@ def _refuse_unsaved(name: str, frame: pd.DataFrame) -> None:
             ) from error
 
 
-def _features(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """Covariates, confounders, and what to tell the user; ``columns`` have other roles."""
+def _features(
+    frame: pd.DataFrame, roles: Roles, columns: list[str], limits: Limits
+) -> tuple[list[str], list[str], list[str]]:
+    """Covariates, confounders, and what to tell the user; ``columns`` have other roles.
+
+    Columns whose groups are compared are confounders by default: the tree does not see them.
+    """
     assert roles.treatment is not None and roles.outcome is not None, "asked for by both callers"
     taken = {"treatment": roles.treatment, "outcome": roles.outcome}
     for option, name in (("--weights", roles.weights), ("--cluster", roles.cluster)):
@@ -491,15 +527,21 @@ def _features(frame: pd.DataFrame, roles: Roles, columns: list[str]) -> tuple[li
         if column is not None:
             taken[role] = column
     _refuse_taken(confounders, "--confounders", taken)
+    for name in limits.outcomes:
+        _refuse_taken(confounders, "--confounders", {"further outcome": name})
+        _refuse_taken(column_names(roles.covariates, "--covariates", frame), "--covariates", {"further outcome": name})
     if roles.covariates is None:
         used = {*taken.values(), roles.cluster, roles.weights, roles.entry_column, *columns, *excluded, *confounders}
-        covariates, notes = _default_covariates(frame, used)
-        return covariates, confounders, notes
+        moved = [name for name in limits.unseen if name not in used]
+        covariates, notes = _default_covariates(frame, {*used, *moved})
+        confounders = [*confounders, *moved]
+        return covariates, confounders, [*notes, *notes_of_limits(limits, covariates, confounders)]
     if excluded:
         raise InputError("--covariates names all covariates; leave out --exclude, or let it alone say what they are.")
     covariates = column_names(roles.covariates, "--covariates", frame)
     _refuse_taken(covariates, "--covariates", taken)
-    return covariates, [name for name in confounders if name not in covariates], []
+    named = [name for name in confounders if name not in covariates]
+    return covariates, named, notes_of_limits(limits, covariates, named)
 
 
 def _without(names: tuple[str, ...], excluded: str | None, frame: pd.DataFrame) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    named |= tree_size(options)
+    named |= tree_size(options) | study.limits.tree_arguments()
     sizes = leaf_sizes(options, study, judging)
     return {**options, **named, **limits, **sizes, "feature_groups": groups, "repeated_features": repeated}
 

@@ -24,6 +24,10 @@ sample_treatment_costs : mapping, array of shape (K,) or (n, K), optional
     What treatments cost, in the outcome's unit; rewards and values are net of it.
 budget_costs : mapping, array of shape (K,) or (n, K), optional
     Costs that count against the estimator's ``budget``, in any unit; nothing else.
+outcomes : mapping of name to column of n numbers, optional
+    Further outcomes, of which the estimator's ``limits`` speak, as for :meth:`policytree.DRPolicyTree.fit`.
+subgroups : table of shape (n, q), optional
+    Columns that divide people into groups, as for :meth:`policytree.DRPolicyTree.fit`.
 **outcome : optional
     ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome`` where
     some of Y are missing, ``instrument`` where people were offered treatments that they could refuse; ``target_X`` and

@@ -379,3 +379,9 @@ class PolicyTree(TreeEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags
+
+
+def without_limits(tree: Any) -> PolicyTree:
+    """An unfitted PolicyTree with the same arguments, but for the limits on outcomes and groups."""
+    arguments = {name: getattr(tree, name) for name in PolicyTree().get_params(deep=False)}
+    return PolicyTree(**arguments).set_params(limits=None, max_share_gap=None, max_value_gap=None, worst_group=None)

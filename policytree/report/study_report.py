@@ -21,6 +21,7 @@ from policytree.report.sections.answer import verdict_section, warnings_section
 from policytree.report.sections.credibility import doubted, means_section, rewards_check
 from policytree.report.sections.depth import depth_section
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
+from policytree.report.sections.further import by_group_section, further_outcomes_section
 from policytree.report.sections.missing import missing_section
 from policytree.report.sections.offers import offers_section
 from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
@@ -304,7 +305,8 @@ def make_content(material: Material) -> Content:
     recommended = not_recommended(material) is None  # or nobody knows
     check, suspicious = check_section(study), bool(study.check.of("serious") or study.check.of("warning"))
     first = [
-        verdict_section(material), *(rule if recommended else ()), check if suspicious else None,
+        verdict_section(material), *(rule if recommended else ()), further_outcomes_section(material),
+        by_group_section(material), check if suspicious else None,
         warnings_section(material), target_section(material), question_section(study), survival_section(material),
         missing_section(material), offers_section(material),
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
@@ -69,6 +70,8 @@ def honest_leaf_summary(
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
     budget_costs: PerTreatment | None = None,
+    outcomes: Mapping[str, Any] | None = None,
+    subgroups: Table | None = None,
     honest: float | Column = 0.5,
     level: float = 0.95,
     random_state: Seed = None,
@@ -129,7 +132,7 @@ def honest_leaf_summary(
     if not hasattr(estimator, "apply"):
         raise InputError(f"{type(estimator).__name__} has no leaves (no apply); use DRPolicyTree.")
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
-    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
+    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
     judging = judging_rows(honest, seen, random_state)
     rows = np.flatnonzero(judging)
     fitted = fit_finished(estimator, data, np.flatnonzero(~judging))

@@ -19,7 +19,7 @@ from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.inputs import known_label
-from policytree.evaluation.policy_value.further import Limit, further_values, group_values
+from policytree.evaluation.policy_value.further import GapLimits, Limit, further_values, held_out_groups
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.policy_value.refits import Data, Judged, Refitter, checked_direction, refit, shown_policy
 from policytree.evaluation.policy_value.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
@@ -196,6 +196,7 @@ def cross_val_policy_value(
         warnings.warn(f"In cross-validation: {overlap[0]}{more}", OverlapWarning, stacklevel=2)
     table = _table(estimator, data, drawn, repetitions, level, control)
     if data.further or groups_of:
+        judged = held_out_groups(repetitions, groups_of, seen, drawn) if groups_of else None
         table = replace(
             table,
             further=further_values(repetitions, seen, drawn, level),
@@ -203,7 +204,8 @@ def cross_val_policy_value(
                 str(name): Limit(float(limit), data.further[str(name)][1] == MAXIMIZE)
                 for name, limit in (getattr(estimator, "limits", None) or {}).items()
             },
-            group_values=group_values(repetitions, groups_of, seen, drawn, level) if groups_of else None,
+            group_values=None if judged is None else judged.values(level),
+            gaps=() if judged is None else judged.gaps(GapLimits.of(estimator), level),
         )
     if second_opinion is None:
         return table
@@ -279,11 +281,13 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation) -> Repe
         validation.plans[judged[0].fit.repetition], seen.treatments[policy], seen.treatments[plug_in],
         {name: seen.treatments[codes] for name, codes in rivals.items()},
         pd.DataFrame(rewards, index=seen.index[rows], columns=seen.treatments), scores, tuple(j.tree for j in judged),
-        _judgements(judged), _further_scores(judged, whole, policy, plug_in, seen.treatments),
+        _judgements(judged), _further_scores(judged, whole, policy, plug_in, rivals, seen.treatments),
     )  # fmt: skip
 
 
-def _further_scores(judged: list[Judged], whole, policy, plug_in, treatments) -> dict[str, dict[str, np.ndarray]]:
+def _further_scores(
+    judged: list[Judged], whole, policy, plug_in, rivals: Mapping[str, np.ndarray], treatments
+) -> dict[str, dict[str, np.ndarray]]:
     """What every rule brings every judged row by further outcomes."""
     out = {}
     for name in judged[0].further:
@@ -293,6 +297,7 @@ def _further_scores(judged: list[Judged], whole, policy, plug_in, treatments) ->
         scores |= {f"always {label}": rewards[:, k] for k, label in enumerate(treatments)}
         own = whole(j.further_own[name] for j in judged)
         out[name] = scores | {STATUS_QUO: own, PLUG_IN: rewards[every, plug_in]}
+        out[name] |= {rival: rewards[every, codes] for rival, codes in rivals.items()}
     return out
 
 

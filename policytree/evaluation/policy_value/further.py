@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,9 +18,7 @@ from policytree.evaluation.policy_value.validation import Validation
 from policytree.weighting.observed import Observed
 
 POLICY = "policy tree"
-MOST_LOOKED_AT = (
-    "Several outcomes are looked at, each by an interval of its own: of twenty, one misses its target on average."
-)
+WITHOUT_LIMITS = "tree without limits"  # a rival: what limits on outcomes and groups cost, held out
 
 
 def further_values(
@@ -35,35 +34,205 @@ def further_values(
     }
 
 
-def group_values(
-    repetitions: Sequence[Repeated], subgroups: Mapping[str, Subgroups], seen: Observed, validation: Validation,
-    level: float,
-) -> pd.DataFrame:  # fmt: skip
-    """Held-out value of the tree by group, with simultaneous intervals, and the shares of treatments.
+class Judging(Protocol):
+    """Estimates a mean over judged people from their scores, one array per repetition, with weights and a level."""
 
-    Every interval has the coverage ``1 - (1 - level) / m`` of Bonferroni, for ``m`` groups of all columns: with a
-    probability of ``level`` at least, all of them hold their targets.
+    def __call__(self, scores: list[np.ndarray], weight: np.ndarray, level: float) -> Estimate:
+        """The mean with its interval; people of weight 0 are absent."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedGroups:
+    """Judged people, what a rule gives them and brings them, and the groups that they are in.
+
+    Attributes
+    ----------
+    subgroups : mapping of str to Subgroups
+        Of the judged people.
+    weight : ndarray of shape (n_judged,)
+    treatments : sequence of K labels
+    policies : sequence of ndarray of shape (n_judged,)
+        Treatments by the rule, in every repetition.
+    scores : sequence of ndarray of shape (n_judged,)
+        What the rule brings, in every repetition.
+    judge : callable
+        See :class:`Judging`.
     """
+
+    subgroups: Mapping[str, Subgroups]
+    weight: np.ndarray
+    treatments: Sequence[Any]
+    policies: Sequence[np.ndarray]
+    scores: Sequence[np.ndarray]
+    judge: Judging
+
+    def values(self, level: float) -> pd.DataFrame:
+        """Value of the rule by group, with simultaneous intervals, and the shares of treatments.
+
+        Every interval has the coverage ``1 - (1 - level) / m`` of Bonferroni, for ``m`` groups of all columns: with a
+        probability of ``level`` at least, all of them hold their targets.
+        """
+        count = sum(len(each.labels) for each in self.subgroups.values())
+        each_level = 1.0 - (1.0 - level) / count
+        lines: dict[tuple[str, str], dict[str, Any]] = {}
+        for column, each in self.subgroups.items():
+            for mask, label in zip(each.masks(), each.labels, strict=True):
+                weight = self.weight * mask
+                if not weight.any():
+                    continue
+                found = self.judge(list(self.scores), weight, each_level)
+                line: dict[str, Any] = {"people": int((weight > 0).sum())}
+                line |= {part: getattr(found, part) for part in ("value", "standard_error", "lower", "upper")}
+                for arm in self.treatments:
+                    shares = [np.average(policy == arm, weights=weight) for policy in self.policies]
+                    line[f"share of {arm!s}"] = float(np.mean(shares))
+                lines[column, label] = line
+        frame = pd.DataFrame.from_dict(lines, orient="index")
+        frame.index = pd.MultiIndex.from_tuples(lines, names=["column", "group"])
+        return frame
+
+    def gaps(self, limits: GapLimits, level: float) -> tuple[GroupGap, ...]:
+        """What groups of limited columns differ by, every two of them; intervals hold for all of a limit at once."""
+        out: list[GroupGap] = []
+        arms = list(self.treatments)[: len(self.treatments) if len(self.treatments) > 2 else 1]
+        for column, limit in limits.shares.items():
+            measures = {f"share of {arm!s}": [np.equal(p, arm).astype(float) for p in self.policies] for arm in arms}
+            out += self._gaps(column, measures, limit, level)
+        for column, limit in limits.values.items():
+            out += self._gaps(column, {"value": list(self.scores)}, limit, level)
+        return tuple(out)
+
+    def _gaps(
+        self, column: str, measures: Mapping[str, list[np.ndarray]], limit: float, level: float
+    ) -> list[GroupGap]:
+        each = self.subgroups[column]
+        masks = [mask for mask in each.masks()]
+        present = [g for g, mask in enumerate(masks) if self.weight[mask].any()]
+        pairs = list(combinations(present, 2))
+        if not pairs:
+            return []
+        each_level = 1.0 - (1.0 - level) / (len(pairs) * len(measures))
+        return [
+            GroupGap(
+                column, what, each.labels[g], each.labels[h], limit, len(pairs) * len(measures),
+                self.judge([self._difference(s, masks[g], masks[h]) for s in scores], self.weight, each_level),
+            )
+            for what, scores in measures.items()
+            for g, h in pairs
+        ]  # fmt: skip
+
+    def _difference(self, scores: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Scores whose mean is the difference of two groups' means, and whose spread is that of its influence."""
+        total, parts, means = self.weight.sum(), np.zeros(len(scores)), []
+        for mask, sign in ((one, 1.0), (other, -1.0)):
+            weight = self.weight[mask]
+            means.append(float(np.average(scores[mask], weights=weight)))
+            parts[mask] += sign * (scores[mask] - means[-1]) * (total / weight.sum())
+        return parts + (means[0] - means[1])
+
+
+def held_out_groups(
+    repetitions: Sequence[Repeated], subgroups: Mapping[str, Subgroups], seen: Observed, validation: Validation
+) -> JudgedGroups:
+    """The groups of people whom refits of the tree were judged on."""
     rows = validation.judged()
-    count = sum(len(each.labels) for each in subgroups.values())
-    each_level = 1.0 - (1.0 - level) / count
-    lines: dict[tuple[str, str], dict[str, Any]] = {}
-    for column, each in subgroups.items():
-        for mask, label in zip(each.masks(), each.labels, strict=True):
-            own = replace(seen, sample_weight=seen.weight * mask)
-            weight = own.weight[rows]
-            if not weight.any():
-                continue
-            found = validation.estimate([r.scores[POLICY] for r in repetitions], own, each_level)
-            line: dict[str, Any] = {"people": int((weight > 0).sum())}
-            line |= {part: getattr(found, part) for part in ("value", "standard_error", "lower", "upper")}
-            for arm in seen.treatments:
-                shares = [np.average(r.policy == arm, weights=weight) for r in repetitions]
-                line[f"share of {arm!s}"] = float(np.mean(shares))
-            lines[column, label] = line
-    frame = pd.DataFrame.from_dict(lines, orient="index")
-    frame.index = pd.MultiIndex.from_tuples(lines, names=["column", "group"])
-    return frame
+
+    def judge(scores: list[np.ndarray], weight: np.ndarray, level: float) -> Estimate:
+        everybody = np.zeros(seen.n)
+        everybody[rows] = weight
+        return validation.estimate(scores, replace(seen, sample_weight=everybody), level)
+
+    return JudgedGroups(
+        {name: Subgroups(each.code[rows], each.labels) for name, each in subgroups.items()}, seen.weight[rows],
+        seen.treatments.tolist(), [r.policy for r in repetitions], [r.scores[POLICY] for r in repetitions], judge,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class GapLimits:
+    """The most by which groups of columns may differ.
+
+    Attributes
+    ----------
+    shares, values : mapping of str to float
+        In the shares that get each treatment, and in the value of the rule.
+    """
+
+    shares: Mapping[str, float]
+    values: Mapping[str, float]
+
+    @classmethod
+    def of(cls, estimator: Any) -> GapLimits:
+        """Those that an estimator of trees was given."""
+        return cls(*(getattr(estimator, name, None) or {} for name in ("max_share_gap", "max_value_gap")))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupGap:
+    """What two groups of people differ by, under a rule.
+
+    Attributes
+    ----------
+    column : str
+    what : str
+        "value", or "share of <treatment>".
+    one, other : str
+        Groups; the estimate is of the first less the second.
+    limit : float
+        The most that the difference may be, either way.
+    looked_at : int
+        Differences that the same limit is about.
+    estimate : Estimate
+        With an interval that holds for all of these at once.
+    """
+
+    column: str
+    what: str
+    one: str
+    other: str
+    limit: float
+    looked_at: int
+    estimate: Estimate
+
+    def missed_probability(self) -> float:
+        """One less the confidence that the true difference is within the limit, by the estimate's Student's t."""
+        found = self.estimate
+        if not found.standard_error > 0:
+            return float(abs(found.value) > self.limit)
+        ends = ((sign * self.limit - found.value) / found.standard_error for sign in (1.0, -1.0))
+        above, below = (float(stdtr(max(found.degrees_of_freedom, 1), end)) for end in ends)
+        return min(1.0, 1.0 - above + below)
+
+
+def gaps_by_limit(gaps: Sequence[GroupGap]) -> list[list[GroupGap]]:
+    """Differences that the same limit is about."""
+    found: dict[tuple[str, bool], list[GroupGap]] = {}
+    for gap in gaps:
+        found.setdefault((gap.column, gap.what == "value"), []).append(gap)
+    return list(found.values())
+
+
+def gap_statement(gaps: Sequence[GroupGap]) -> str:
+    """The largest of the differences that one limit is about, and whether people who had no say in the rule keep it."""
+    most = max(gaps, key=lambda gap: abs(gap.estimate.value))
+    e, digits = most.estimate, decimals([most.estimate.standard_error])
+    kept = "is" if abs(e.value) <= most.limit else "is not"
+    confidence = max(0.0, 1.0 - sum(gap.missed_probability() for gap in gaps))
+    least = "at least " if len(gaps) > 1 else ""
+    all_of = f" (for {len(gaps)} differences at once)" if len(gaps) > 1 else ""
+    return (
+        f"Held out, groups of {most.column} differ most in the {most.what} between {most.one} and {most.other}: by "
+        f"{e.value:+,.{digits}f}, {100 * e.level:.4g}% interval {interval_text(e, digits)}{all_of}; the limit of "
+        f"{most.limit:g} {kept} kept (confidence that it is: {least}{confidence:.0%})."
+    )
+
+
+def several_outcomes(n_further: int) -> str:
+    """What looking at several outcomes does to intervals."""
+    return (
+        f"Several outcomes are looked at ({n_further + 1}, with the main one), each by an interval of its own: of "
+        "twenty such intervals, one misses its target on average. The verdict is about the main outcome alone."
+    )
 
 
 class Repeated(Protocol):
@@ -123,6 +292,25 @@ def limit_statement(name: str, limit: Limit, found: Estimate) -> str:
     )
 
 
+def broken_limits(rule: str, further: Mapping[str, Mapping[str, Estimate]], limits: Mapping[str, Limit]) -> list[str]:
+    """A sentence for every limit that a recommended rule, by its name in the table, does not keep to, held out.
+
+    A verdict is about the main outcome: one treatment for all, or what people got, may break limits that the tree was
+    made to keep.
+    """
+    lines = []
+    for name, limit in limits.items():
+        found = further[name][rule]
+        if not limit.kept_by(found.value):
+            digits = decimals([found.standard_error])
+            lines.append(
+                f"The verdict is about the main outcome and knows no limits: under {rule}, the mean of {name} is "
+                f"{found.value:,.{digits}f}, {100 * found.level:g}% interval {interval_text(found, digits)}, beyond "
+                f"the limit of {limit}."
+            )
+    return lines
+
+
 def further_lines(further: Mapping[str, Mapping[str, Estimate]], limits: Mapping[str, Limit]) -> list[str]:
     """Tables of further outcomes, as lines of text."""
     lines: list[str] = []
@@ -134,11 +322,11 @@ def further_lines(further: Mapping[str, Mapping[str, Estimate]], limits: Mapping
         lines += [f"\n{name}, held out", table]
         if name in limits:
             lines.append(limit_statement(name, limits[name], rules[POLICY]))
-    return lines + ([MOST_LOOKED_AT] if len(further) > 1 else [])
+    return lines + ([several_outcomes(len(further))] if further else [])
 
 
-def group_lines(values: pd.DataFrame | None, level: float) -> list[str]:
-    """The table of groups, as lines of text."""
+def group_lines(values: pd.DataFrame | None, gaps: Sequence[GroupGap], level: float) -> list[str]:
+    """The table of groups, as lines of text, and what limits on their differences come to."""
     if values is None:
         return []
     digits = decimals(values["standard_error"])
@@ -150,4 +338,8 @@ def group_lines(values: pd.DataFrame | None, level: float) -> list[str]:
         rows[f"{column} {group}"] = [f"{int(line['people']):,}", f"{line['value']:.{digits}f}", interval, *each]
     header = ["people", "value", f"{100 * level:g}% interval", *shares]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
-    return ["\nValue of the tree by group, held out; the intervals hold all at once", table]
+    return [
+        "\nValue of the tree by group, held out; the intervals hold all at once",
+        table,
+        *map(gap_statement, gaps_by_limit(gaps)),
+    ]

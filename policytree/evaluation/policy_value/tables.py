@@ -12,7 +12,15 @@ import pandas as pd
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.inference.best_arm import BestComparison
-from policytree.evaluation.policy_value.further import Limit, further_lines, group_lines, limit_statement
+from policytree.evaluation.policy_value.further import (
+    GroupGap,
+    Limit,
+    broken_limits,
+    further_lines,
+    group_lines,
+    kept_probability,
+    limit_statement,
+)
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism
 from policytree.evaluation.policy_value.validation import SPLIT, Validation
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
@@ -106,6 +114,8 @@ class PolicyValueTable:
     group_values : DataFrame or None
         By column and group of ``subgroups``: people, held-out value of the tree with a simultaneous interval (for all
         groups of all columns together), and the shares that get each treatment.
+    gaps : tuple of GroupGap
+        Differences between groups that the estimator was to limit (``max_share_gap``, ``max_value_gap``).
     """
 
     verdict: Verdict
@@ -123,6 +133,7 @@ class PolicyValueTable:
     further: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict, repr=False)
     limits: Mapping[str, Limit] = field(default_factory=dict, repr=False)
     group_values: pd.DataFrame | None = field(default=None, repr=False)
+    gaps: tuple[GroupGap, ...] = field(default=(), repr=False)
 
     @property
     def folds(self) -> FoldPlan:
@@ -212,6 +223,14 @@ class PolicyValueTable:
         """Whether the tree keeps to each limit on people who had no say in it, in a sentence each."""
         return tuple(limit_statement(name, limit, self.further[name][POLICY]) for name, limit in self.limits.items())
 
+    def broken_limits(self) -> list[str]:
+        """A sentence for every limit that the recommended rule does not keep to, held out."""
+        return broken_limits(self.verdict.rule, self.further, self.limits)
+
+    def kept_probabilities(self) -> dict[str, float]:
+        """By limited outcome, the confidence that the tree's true mean keeps to the limit."""
+        return {name: kept_probability(limit, self.further[name][POLICY]) for name, limit in self.limits.items()}
+
     @property
     def digits(self) -> int:
         """Decimals that show two significant digits of the smallest standard error."""
@@ -235,9 +254,14 @@ class PolicyValueTable:
         header = ["value", "std. error", interval, "tree - rule", f"{interval} "]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
         better = "higher" if self.direction == "maximize" else "lower"
-        lines = [f"{self.verdict}\n", table, *self.statements(), *self.optimism_statements()]
+        lines = [
+            f"{self.verdict}\n" + "".join(f"{text}\n" for text in self.broken_limits()),
+            table,
+            *self.statements(),
+            *self.optimism_statements(),
+        ]
         lines += [OPTIMISM] if self.optimism else []
-        lines += further_lines(self.further, self.limits) + group_lines(self.group_values, policy.level)
+        lines += further_lines(self.further, self.limits) + group_lines(self.group_values, self.gaps, policy.level)
         lines.insert(2, f"Held-out values, {better} is better; {self.size()}.")
         return "\n".join(lines)
 

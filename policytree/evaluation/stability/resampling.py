@@ -51,6 +51,8 @@ def policy_stability(
     sample_weight: Column | None = None,
     sample_treatment_costs: PerTreatment | None = None,
     budget_costs: PerTreatment | None = None,
+    outcomes: Mapping[str, Any] | None = None,
+    subgroups: Table | None = None,
     method: str = BOOTSTRAP,
     n_resamples: int = 50,
     share: float = 0.5,
@@ -125,7 +127,7 @@ def policy_stability(
     """
     direction = checked_direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
-    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs)
+    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
     units = seen.clusters
     rows = draw_rows(method, share, units, n_resamples, random_state)
     teller = _Teller(len(rows), progress)

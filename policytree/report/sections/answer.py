@@ -23,6 +23,7 @@ def verdict_section(material: Material) -> Section:
     blocks: list[Block] = [Words(verdict_text(material), "lead")]
     values, test = material.only(PolicyValueTable), material.only(HeterogeneityTest)
     if values is not None:
+        blocks += [Words(text, "warning") for text in values.broken_limits()]
         blocks.append(values_picture(material, values))
     facts = []
     if values is not None:

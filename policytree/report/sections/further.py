@@ -1,0 +1,129 @@
+"""Further outcomes and their limits, the value of the tree by group of people, and what limits cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from policytree.estimators.limited import is_limited
+from policytree.evaluation import POLICY, PolicyValueTable
+from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.formatting import decimals, interval_text, size_text
+from policytree.evaluation.policy_value.further import (
+    WITHOUT_LIMITS,
+    GroupGap,
+    Limit,
+    gap_statement,
+    gaps_by_limit,
+    limit_statement,
+    several_outcomes,
+)
+from policytree.report.content import Block, Section, Table, Words
+from policytree.report.material import Material
+
+BY_GROUP = (
+    "Value: the mean outcome of the group if everybody in it follows the rule. The intervals of all groups hold at "
+    "once (Bonferroni): whether two groups differ cannot be read from whether their intervals overlap."
+)
+
+
+def further_outcomes_section(material: Material) -> Section | None:
+    """Further outcomes under every rule, whether limits are kept, and what limits cost; None where none was named."""
+    values = material.only(PolicyValueTable)
+    price = _price(material, values)
+    if values is None or not values.further:
+        return Section("further", "What the limits cost", tuple(price)) if price else None
+    return further_section(values.further, values.limits, price)
+
+
+def further_section(
+    further: Mapping[str, Mapping[str, Estimate]], limits: Mapping[str, Limit], price: Sequence[Block] = ()
+) -> Section | None:
+    """Held-out means of further outcomes under every rule; None if there are no such outcomes."""
+    if not further:
+        return None
+    blocks: list[Block] = []
+    for name, limit in limits.items():
+        found = further[name][POLICY]
+        blocks.append(Words(limit_statement(name, limit, found), "plain" if limit.kept_by(found.value) else "warning"))
+    blocks += price
+    blocks += [_outcome(name, rules, limits.get(name)) for name, rules in further.items()]
+    blocks.append(Words(several_outcomes(len(further))))
+    return Section("further", "Other outcomes", tuple(blocks))
+
+
+def _outcome(name: str, rules: Mapping[str, Estimate], limit: Limit | None) -> Table:
+    """The means of one outcome under every rule."""
+    digits = decimals(each.standard_error for each in rules.values())
+    level = f"{100 * rules[POLICY].level:g}% interval"
+    asked = "" if limit is None else f", limit {limit}"
+    numbers = tuple(
+        {"rule": rule} | {part: getattr(e, part) for part in ("value", "standard_error", "lower", "upper")}
+        for rule, e in rules.items()
+    )
+    return Table(
+        ("rule", f"mean {name}", level),
+        tuple((rule, f"{e.value:,.{digits}f}", interval_text(e, digits)) for rule, e in rules.items()),
+        f"{name} under every rule, held out{asked}; by {size_text(rules[POLICY])}",
+        strong=(list(rules).index(POLICY),), numbers=numbers,
+    )  # fmt: skip
+
+
+def by_group_section(material: Material) -> Section | None:
+    """Value of the tree by group of people, held out; None where no groups were named."""
+    values = material.only(PolicyValueTable)
+    if values is None or values.group_values is None:
+        return None
+    return groups_section(values.group_values, values.gaps, values.estimates[POLICY].level)
+
+
+def groups_section(frame: pd.DataFrame, gaps: Sequence[GroupGap], level: float) -> Section:
+    """Value of the tree, and who gets what, by group; and whether limits on differences are kept."""
+    blocks: list[Block] = []
+    for found in gaps_by_limit(gaps):
+        kept = all(abs(gap.estimate.value) <= gap.limit for gap in found)
+        blocks.append(Words(gap_statement(found), "plain" if kept else "warning"))
+    digits = decimals(frame["standard_error"])
+    shares = [name for name in frame.columns if name.startswith("share of ")]
+    cells, numbers = [], []
+    for (column, group), line in frame.iterrows():
+        shown = f"[{line['lower']:,.{digits}f}, {line['upper']:,.{digits}f}]" if np.isfinite(line["lower"]) else "-"
+        cells.append((
+            f"{column} = {group}", f"{int(line['people']):,}", f"{line['value']:,.{digits}f}", shown,
+            *(f"{line[name]:.0%}" for name in shares),
+        ))  # fmt: skip
+        numbers.append({"column": column, "group": group} | line.to_dict())
+    table = Table(
+        ("group", "people", "value", f"{100 * level:g}% interval", *shares), tuple(cells),
+        "Value of the tree by group, held out; all intervals hold at once", numbers=tuple(numbers),
+    )  # fmt: skip
+    blocks += [table, Words(BY_GROUP)]
+    return Section("groups", "By group of people", tuple(blocks))
+
+
+def _price(material: Material, values: PolicyValueTable | None) -> list[Block]:
+    """What limits on outcomes and groups cost in the outcome's unit: on the rows of the fit, and held out."""
+    model = material.model
+    if not is_limited(model):
+        return []
+    said = []
+    price, unit = getattr(model, "price_of_limits_", None), material.study.value_unit
+    of = f" ({unit})" if unit else ""
+    if price is not None:
+        proved = "proved" if model.status_.proved else "not proved: a better tree within the limits may exist"
+        said.append(
+            f"On the {len(material.learning):,} rows that chose the tree, the limits cost {price:,.4g} of the "
+            f"{material.study.value}{of}, against the best tree without them ({proved})."
+        )
+    if values is not None and WITHOUT_LIMITS in values.differences:
+        lost = values.differences[WITHOUT_LIMITS]
+        digits, sign = decimals([lost.standard_error]), -1.0 if material.study.direction == "maximize" else 1.0
+        ends = sorted((sign * lost.lower, sign * lost.upper))
+        said.append(
+            f"Held out they cost {sign * lost.value:,.{digits}f}{of}, {100 * lost.level:g}% interval "
+            f"[{ends[0]:,.{digits}f}, {ends[1]:,.{digits}f}]: the value of the {WITHOUT_LIMITS}, learnt from the same "
+            "rows, less that of this one."
+        )
+    return [Words(" ".join(said))] if said else []
