@@ -1,34 +1,24 @@
 """Learning one's HIV status in Malawi: who should be offered how much money to fetch the result.
 
-Public interface used: RewardEstimator, policy_value, policy_difference, heterogeneity_test, PolicyTree, DRPolicyTree,
-cross_val_policy_value, PolicyValueDisplay. The offers are the arms: what counts is what an offer does, taken up or not,
-and money is paid to those only who come.
+Public interface used: RewardEstimator, policy_value, heterogeneity_test; prices and trees are in ../worth.py. Offers
+are the arms: what counts is what an offer does, taken up or not, and money is paid to those only who come.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from worth import Worths, show_prices, show_trees, show_values
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    PolicyTree,
-    PolicyValueDisplay,
-    RewardEstimator,
-    cross_val_policy_value,
-    heterogeneity_test,
-    policy_difference,
-    policy_value,
-)
-from policytree.evaluation.instruments.summary import anderson_rubin
+from policytree import InputError, RewardEstimator, heterogeneity_test, policy_value
 
 OFFERS = ("none", "up to $1", "up to $2", "up to $3")  # by the amount that was drawn; they sort as they cost
 CUTS = (0.0, 1.0, 2.0)  # dollars; 100 and 200 of 300 kwacha
-WORTHS = (0.5, 1.0, 2.0, 3.0, 5.0, 10.0)  # dollars a learnt result; an assumption, so it is moved
-JUDGED = (1.0, 3.0, 10.0)
-SMALLEST = 40  # people of every offer in a leaf
+STEPS = [(offer, OFFERS[0]) for offer in OFFERS[1:]] + list(zip(OFFERS[2:], OFFERS[1:-1], strict=True))
+WORTHS = Worths("a result", moved=(0.5, 1.0, 2.0, 3.0, 5.0, 10.0), judged=(1.0, 3.0, 10.0), smallest=40)
 COLORS = dict(zip(OFFERS, ("#999999", "#56B4E9", "#0072B2", "#D55E00"), strict=True))
 
 
@@ -81,81 +71,6 @@ def show_offers(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) ->
     study.table(table, "offers", digits=3)
 
 
-def show_prices(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) -> None:
-    """Dollars per additional result, against no offer and against the next smaller one, with Fieller's interval."""
-    study.heading("2. What one more learnt result costs, dollars")
-    rows, groups = {}, frame["village"].to_numpy()
-    codes = np.unique(groups, return_inverse=True)[1]
-    steps = [(offer, OFFERS[0]) for offer in OFFERS[1:]] + list(zip(OFFERS[2:], OFFERS[1:-1], strict=True))
-    for offer, other in steps:
-        more, dollars = (policy_difference(offer, other, rewards[o], groups=groups) for o in ("learnt", "paid"))
-        scores = [(rewards[o][offer] - rewards[o][other]).to_numpy() for o in ("paid", "learnt")]
-        low, high = anderson_rubin(*scores, {"groups": codes, "sample_weight": None, "level": 0.95})
-        rows[f"{offer} less {other}"] = {
-            "more learnt": more.value, "more, lower": more.lower, "more, upper": more.upper, "more paid": dollars.value,
-            "a result": dollars.value / more.value, "lower": low, "upper": high,
-        }  # fmt: skip
-    study.table(pd.DataFrame(rows).T, "prices", digits=2)
-    study.show("Intervals of ratios are Fieller's; without ends where nobody more is shown to have come.")
-
-
-def show_trees(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """The best tree of depth two over offers as the worth of a result moves, on the rows that chose it."""
-    study.heading(
-        f"3. Who gets which offer as the worth of a result moves (at least {smallest(study)} of every offer a leaf)"
-    )
-    rows, X = [], frame[["distance", "age"]]
-    for worth in WORTHS:
-        study.step(f"best tree, a result worth {worth:g} dollars")
-        gains = worth * rewards["learnt"] - rewards["paid"]
-        tree = PolicyTree(max_depth=2, min_samples_per_treatment=smallest(study)).fit(X, gains, frame["offer"])
-        shares = pd.Series(tree.predict(X)).value_counts(normalize=True)
-        rows.append({"worth": worth, **{offer: shares.get(offer, 0.0) for offer in OFFERS}})
-        rows[-1] |= {
-            "best offer": gains.mean().idxmax(),
-            "tree - best (flattered)": tree.objective_value_ - gains.mean().max(),
-        }
-        if worth in JUDGED:
-            study.show(f"A result is worth ${worth:g} ({tree.status_.name.lower()}, gap {tree.optimality_gap_:g}):")
-            study.show(tree.export_text() + "\n")
-    table = pd.DataFrame(rows)
-    study.show("Share of people per offer under the best tree:")
-    study.table(table, "shares", digits=3, index=False)
-    return table
-
-
-def smallest(study) -> int:
-    """People of every offer in a leaf."""
-    return SMALLEST // 4 if study.quick else SMALLEST
-
-
-def show_values(study, frame: pd.DataFrame) -> pd.DataFrame:
-    """Held-out values of the tree and of one offer for all, at three worths of a result."""
-    study.heading("4. On villages that the tree has not seen (dollars a person)")
-    rows = []
-    for worth in JUDGED[:1] if study.quick else JUDGED:
-        study.step(f"held-out values, a result worth {worth:g} dollars")
-        tree = DRPolicyTree(max_depth=2, min_samples_per_treatment=smallest(study), random_state=0)
-        found = cross_val_policy_value(
-            tree, **arguments(frame, net(frame, worth)), cv=2 if study.quick else 5, n_repeats=1 if study.quick else 3,
-            random_state=0,
-        )  # fmt: skip
-        study.show(f"A result is worth ${worth:g}. {found.verdict}")
-        shown = found.to_frame()[["value", "lower", "upper", "difference", "difference_lower", "difference_upper"]]
-        study.table(shown, f"held_out_values_{worth:g}", digits=3)
-        study.show(found.against_best.statement(3) + "\n")
-        if worth == JUDGED[1]:
-            display = PolicyValueDisplay.from_table(found)
-            study.figure(display.figure_, "held_out_values")
-        gap = found.against_best
-        rows.append(
-            {"worth": worth, "best offer": gap.best, "tree - best": gap.value, "lower": gap.lower, "upper": gap.upper}
-        )
-    table = pd.DataFrame(rows)
-    study.table(table, "against_best", digits=3, index=False)
-    return table
-
-
 def draw(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) -> None:
     """Share that learnt by distance and offer: where money matters."""
     figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
@@ -193,9 +108,16 @@ def main(study) -> None:
         fitted = RewardEstimator(random_state=0).fit(**arguments(frame, frame[outcome]))
         rewards[outcome] = fitted.rewards_
     show_offers(study, frame, rewards)
-    show_prices(study, frame, rewards)
+    study.heading("2. What one more learnt result costs, dollars")
+    show_prices(study, rewards["learnt"], rewards["paid"], STEPS, frame["village"], "learnt")
     study.step("do effects differ?")
     study.show(f"Learnt the result: {heterogeneity_test(**arguments(frame, frame['learnt']), random_state=0)}")
     draw(study, frame, rewards)
-    show_trees(study, frame, rewards)
-    show_values(study, frame)
+    ask = replace(WORTHS, smallest=WORTHS.smallest // 4) if study.quick else WORTHS
+    study.heading(
+        f"3. Who gets which offer as the worth of a result moves (at least {ask.smallest} of every offer a leaf)"
+    )
+    data = arguments(frame, frame["learnt"])
+    show_trees(study, data, rewards["learnt"], rewards["paid"], OFFERS, ask)
+    study.heading("4. On villages that the tree has not seen (dollars a person)")
+    show_values(study, data, lambda worth: net(frame, worth), ask, 3, "Malawi: held out")
