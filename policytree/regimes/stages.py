@@ -182,9 +182,7 @@ class Course:
         """Some of the people."""
         parts = {name: getattr(self, name) for name in ("sample_weight", "groups", "strata")}
         parts = {name: None if each is None else each[rows] for name, each in parts.items()}
-        return Course(
-            tuple(each.take(rows) for each in self.decisions), self.index[rows], **parts, regime=self.regime
-        )
+        return Course(tuple(each.take(rows) for each in self.decisions), self.index[rows], **parts, regime=self.regime)
 
     def total(self) -> np.ndarray:
         """The utilities of all stages less what the treatments cost, (n,); NaN for people who were lost."""
