@@ -305,6 +305,17 @@ def test_leaves_divide_by_their_people_of_the_target(study):
     assert tree.objective_value_ == pytest.approx(chosen.mean(), abs=1e-6)
 
 
+def test_the_price_of_a_leaf_is_that_of_the_mean_in_the_target(study):
+    """A quarter of the root of twice the sum of squared contributions to the mean difference."""
+    X, T, Y, target = study
+    tree = DRPolicyTree(LinearRegression(), max_depth="auto", regularization="auto", random_state=0)
+    tree.fit(Y + 3 * T * np.sign(X[:, 0] - 0.5), T, X=X, target_X=target, propensity=0.5)
+    rewards = tree.rewards_.to_numpy()
+    price = 0.25 * np.sqrt((np.diff(rewards, axis=1) ** 2).sum()) / 500
+    assert tree.regularization_ == pytest.approx(price, rel=1e-6)
+    assert tree.max_depth_ > 0 and tree.tree_.n_leaves > 1
+
+
 def test_intervals_of_leaves_count_the_rows_that_vary(study):
     data = stacked(*study)
     model = simple().fit(**data, propensity=0.5)

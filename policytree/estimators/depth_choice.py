@@ -95,15 +95,16 @@ class RewardRows:
     def price(self) -> float:
         """A price of a leaf that hinders splits which gain no more than by chance.
 
-        A quarter of the standard error of a mean difference between two arms' losses: the root of twice the variance
-        within rows over the effective number of rows.
+        A quarter of the standard error of a mean difference between two arms' losses: the root of twice the sum of
+        ``w^2`` times the variance within rows, over the sum of ``w``. Losses and weights come in as their products, as
+        they must where rows of a study stand for next to nobody and lose accordingly much
+        (:mod:`policytree.weighting.target_population`).
         """
         n_arms = self.losses.shape[1]
         if n_arms < 2:
             return 0.0
-        within = ((self.losses - self.losses.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / (n_arms - 1)
-        effective = self.weight.sum() ** 2 / (self.weight**2).sum()
-        return PRICE * float(np.sqrt(2.0 * np.average(within, weights=self.weight) / effective))
+        off = self.weight[:, None] * (self.losses - self.losses.mean(axis=1, keepdims=True))
+        return PRICE * float(np.sqrt(2.0 * (off**2).sum() / (n_arms - 1)) / self.weight.sum())
 
 
 @dataclass(frozen=True, eq=False)

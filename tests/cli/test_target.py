@@ -63,6 +63,16 @@ def test_values_are_those_of_the_target(designed):
     assert abs(value - truth) < 3 * error < 1.0
 
 
+def test_the_depth_is_chosen_for_the_target(files):
+    people = ("--target-people", files / "people.csv", "--no-value", "--exclude", "clinic")
+    code, out, err = design(files / "trial.csv", files / "auto", "--propensity", "0.5", *people)
+    assert code == 0, err
+    assert "depth 1 of 0 to 3, chosen by 5-fold" in out
+    tree = json.loads((files / "auto" / "tree.json").read_text())
+    assert [f for f, left in zip(tree["feature"], tree["children_left"], strict=True) if left > 0] == [0]  # age
+    assert "Average effects in the target, by all 240 rows of the study" in " ".join(out.split())
+
+
 def test_one_file_of_both(files):
     code, _, err = design(
         files / "both.csv", files / "one", "--propensity", "0.5", *QUICK, "--study-column", "enrolled", "--no-value"

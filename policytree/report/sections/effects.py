@@ -40,24 +40,37 @@ def heterogeneity_section(material: Material) -> Section:
         for label, row in rows
     )  # fmt: skip
     columns = ("effect of", "average", "std. error", "slope", "std. error", "p (Holm)")
-    caption = f"Average effects, by {_of_all(test.n, material)}"
+    caption = f"Average effects{_of_whom(material)}, by {_of_all(test.n, material)}"
     table = Table(columns, cells, caption, numbers=tuple({"treatment": str(k)} | row for k, row in rows))
     study = material.study
     speaks, costs = ("above" if study.direction == "maximize" else "below"), _before_costs(material)
     words = (
-        f"Average: {study.mean_outcome} under the first treatment less that under the second{costs}; {speaks} "
-        f"zero speaks for the first. Two tests, by {test.n:,} rows: of predicted effects, each block by models of the "
-        f"blocks before it (p = {test.p_predicted:.2g}), and of effects that are linear in the covariates (p = "
-        f"{test.p_linear:.2g}). Slope: how observed effects go with predicted ones, 1 if these are right in size and 0 "
-        "if they say nothing."
+        f"Average: {study.mean_outcome} under the first treatment less that under the second{costs}"
+        f"{_of_target(material)}; {speaks} zero speaks for the first. Two tests, by {test.n:,} rows: of predicted "
+        f"effects, each block by models of the blocks before it (p = {test.p_predicted:.2g}), and of effects that are "
+        f"linear in the covariates (p = {test.p_linear:.2g}). Slope: how observed effects go with predicted ones, 1 if "
+        "these are right in size and 0 if they say nothing."
     )
     blocks: tuple[Block, ...] = (Words(str(test), "lead"), table, Words(words))
     return Section("heterogeneity", HETEROGENEITY, blocks)
 
 
+def _of_whom(material: Material) -> str:
+    """Whose effects are averaged, where they are not those of the study's people."""
+    return " in the target" if material.to_target else ""
+
+
+def _of_target(material: Material) -> str:
+    """Whom averages are over, and whom slopes and tests are about, where these are not the same people."""
+    if not material.to_target:
+        return ""
+    return ", over the people of the target (tests and slopes are of the study's rows)"
+
+
 def _of_all(n: int, material: Material) -> str:
     """The number of rows as text, and whether they are the whole study."""
-    return f"all {n:,} rows" if n == material.study.seen.n else f"{n:,} rows"
+    every = f"all {n:,} rows" if n == material.study.seen.n else f"{n:,} rows"
+    return f"{every} of the study" if material.to_target else every
 
 
 def _before_costs(material: Material) -> str:
@@ -111,8 +124,8 @@ def _beside_effects(ranking: Ranking, material: Material) -> list[Block]:
     single = ranking.treatment in map(str, test.table.index)
     if test.n == n and single and not smaller:
         return []
-    rows = f"{_of_all(test.n, material)}{_before_costs(material)}"
-    text = f"The average effects under “{HETEROGENEITY}” are of one treatment for everybody, by {rows}."
+    whose = f"everybody{_of_whom(material)}, by {_of_all(test.n, material)}{_before_costs(material)}"
+    text = f"The average effects under “{HETEROGENEITY}” are of one treatment for {whose}."
     if test.n != n:
         text += f" Here {n:,} rows judge the order, so that averages differ by chance."
     if not single:
