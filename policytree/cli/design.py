@@ -36,7 +36,11 @@ def design(
     ctx: typer.Context,
     data: Annotated[
         str | None,
-        typer.Argument(metavar="DATA", help="CSV or Parquet file, one row per person.", show_default=False),
+        typer.Argument(
+            metavar="DATA",
+            help="CSV or Parquet file, one row per person (with --id: and decision).",
+            show_default=False,
+        ),
     ] = None,
     treatment: Annotated[
         str | None, _option("Column of the treatment each row got.", _COLUMNS, metavar="COLUMN")
@@ -140,6 +144,43 @@ def design(
     exclude: Annotated[
         str | None, _option("All other columns are covariates but these: a,b,c.", _COLUMNS, metavar="COLUMNS")
     ] = None,
+    person: Annotated[
+        str | None,
+        _option(
+            "For several decisions, with --stage: DATA has one row per person and decision, and this column says whose "
+            "it is. A rule is then learnt for every decision.",
+            _COLUMNS,
+            "--id",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    stage: Annotated[
+        str | None,
+        _option(
+            "With --id: the column of the decision, numbers or texts that sort in the order of time. Whoever has no "
+            "row at a decision has left for good, and brings nothing from then on.",
+            _COLUMNS,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    lost_column: Annotated[
+        str | None,
+        _option(
+            "With --id: the column that is 1 where a person was lost after this decision, 0 elsewhere: later outcomes "
+            "are then unknown (--missing-outcome weight).",
+            _COLUMNS,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    history: Annotated[
+        str | None,
+        _option(
+            "With --id: what a rule may look at: all that was known by then (all, the default), or what the row of the "
+            "decision holds (current).",
+            _COLUMNS,
+            metavar="WAY",
+        ),
+    ] = None,
     confounders: Annotated[
         str | None,
         _option("Further columns to adjust for, which the tree does not see: a,b,c.", _COLUMNS, metavar="COLUMNS"),
@@ -148,7 +189,8 @@ def design(
         str | None,
         _option(
             "Known probabilities of treatment: a number or a column (two arms: of the second in sorted order), or "
-            "label=number,... or label=column,... Default: estimated.",
+            "label=number,... or label=column,... With --id the same at every decision, labels of all decisions "
+            "together; never that of the treatment that was given. Default: estimated.",
             _COLUMNS,
             metavar="P",
         ),
@@ -158,7 +200,8 @@ def design(
         _option(
             "The treatment that others are compared with, in effects, ranking and budgets. Default: the one named "
             "like a control (placebo, control, none, no, 0, untreated, sham, observation, standard, usual care, wait "
-            "list, ...; in capitals too), if there is exactly one, else the first in sorted order.",
+            "list, ...; in capitals too), if there is exactly one, else the first in sorted order. With --id: a fixed "
+            "sequence that a regime must be better than, as in A,B. Default: what people got.",
             _COLUMNS,
             metavar="LABEL",
         ),
@@ -445,7 +488,6 @@ def design(
         raise typer.Exit(BAD_INPUT)
     with ended_by_ctrl_c():
         from policytree.cli.frame import command_line
-        from policytree.cli.job import run
         from policytree.cli.records import Job
         from policytree.cli.study import Roles
 
@@ -474,6 +516,11 @@ def design(
         "time_limit": time_limit,
         "n_jobs": jobs,
     }
+    with ended_by_ctrl_c():
+        if (person, stage, lost_column, history) == (None,) * 4:
+            from policytree.cli.job import run
+        else:
+            from policytree.cli.regimes.job import run
     labels = {"title": title, "outcome": outcome_label, "unit": unit, "treatment": treatment_label}
     run(
         Job(
@@ -482,5 +529,6 @@ def design(
             control=control, stability=stability, json=as_json,
             names={name: text for name, text in labels.items() if text is not None},
             value_names=tuple(value_names or ()), target_people=target_people, study_column=study_column,
+            person=person, stage=stage, lost=lost_column, history=history,
         )
     )  # fmt: skip

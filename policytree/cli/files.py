@@ -22,6 +22,7 @@ from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.summary import leaf_values
 from policytree.exceptions import InputError
 from policytree.plotting import PolicyTreeDisplay
+from policytree.regimes.export import FORMAT as REGIME
 from policytree.report.content import Content, Picture, Words
 from policytree.report.sections.offers import summary_of
 from policytree.report.study_report import StudyReport
@@ -38,7 +39,14 @@ PURPOSES = {
     "tree.png": "the tree as a picture, under the verdict",
     "tree.pdf": "the same for print",
     "tree.json": "the tree for `policytree predict`, `show` and `plot`",
+    "trees.png": "the trees of all decisions as a picture, under the verdict",
+    "trees.pdf": "the same for print",
+    "regime.json": "the rules of all decisions for `policytree predict`",
+    "rule.txt": "the rules as text",
+    "rule.sql": "the rules as SQL, for a table with one row per person and decision",
+    "rule.py": "the rules as Python",
     "leaves.csv": "who is in each leaf, and every treatment's value there",
+    "sequences.csv": "how many people followed each sequence of treatments",
     "values.csv": "the tables of held-out values and of optimism",
     "report.txt": "the report as text",
     "report.json": "the report as data, for `policytree report` and for programs",
@@ -310,6 +318,17 @@ def saved_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
         raise InputError("Field 'held_out_leaf_values' of the saved tree must hold a value for each leaf.") from problem
 
 
+def read_saved(path: str | os.PathLike) -> Any:
+    """What a file of a tree, or of a regime, holds as JSON.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    return _read_json(path, "tree", "`policytree design` writes tree.json")
+
+
 def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
     """A tree file: the tree, and all that the file says.
 
@@ -318,8 +337,10 @@ def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
     InputError
         If it cannot be read or is no tree.
     """
-    data = _read_json(path, "tree", "`policytree design` writes tree.json")
+    data = read_saved(path)
     try:
+        if isinstance(data, dict) and data.get("format") == REGIME:
+            raise InputError("this is a regime of several decisions, which only `policytree predict` takes.")
         return from_dict(data), data
     except InputError as error:
         raise InputError(f"'{path}': {error}") from error

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import signal
-import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +13,7 @@ from rich.console import Console
 
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import check_folder, design_data, result_files, write_files
+from policytree.cli.interrupts import Interrupts, interrupts_remembered
 from policytree.cli.limits import refuse_small_groups
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
 from policytree.cli.questions import Fitted, Steps, answers, validation_options
@@ -65,7 +60,7 @@ def run(job: Job) -> None:
     """
     console, written = Console(highlight=False), list[tuple[Path, str]]()
     try:
-        with _interrupts() as interrupts:
+        with interrupts_remembered() as interrupts:
             folder, job, study, described = _begun(job)
             if not job.json:
                 print_sections(console, question_section(described), check_section(described))
@@ -92,7 +87,7 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     check_level(job.level)
     if job.data is not None and job.dataset is not None:
         raise InputError("Give either a data file or --dataset, not both.")
-    job = replace(job, repeats=_repeats(job))
+    job = replace(job, repeats=repeats_of(job))
     if job.data_dir is not None and job.dataset is None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
     folder = check_folder(job.output)
@@ -166,7 +161,7 @@ def _check_target(job: Job, study: Study) -> None:
             raise InputError(f"{option} is about the study's people, but the rule is for the target; leave it out.")
 
 
-def _repeats(job: Job) -> int | str | None:
+def repeats_of(job: Job) -> int | str | None:
     """The validation that --repeats, --validation and --honest ask for together."""
     if job.validation not in DEFAULT_CV:
         raise InputError(f"--validation must be repeated, sequential or split; got '{job.validation}'.")
@@ -265,7 +260,7 @@ def _refuse_censored(described: Described, study: Study) -> None:
     )
 
 
-def _compute(job: Job, study: Study, described: Described, interrupts: _Interrupts) -> Result:
+def _compute(job: Job, study: Study, described: Described, interrupts: Interrupts) -> Result:
     tree = {name: value for name, value in job.tree.items() if name != "budget_costs"}
     estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **tree)
     data, honest = study.learner_arguments(job.tree["budget_costs"]), None
@@ -333,53 +328,3 @@ def _rivals(job: Job, estimator: DRPolicyTree) -> dict[str, PolicyTree]:
     if not is_limited(estimator) or job.tree["budget_costs"]:
         return {}
     return {WITHOUT_LIMITS: without_limits(estimator)}
-
-
-class _Interrupts:
-    """Remembers Ctrl-C: searches answer it by keeping their best tree, but here it ends the whole job."""
-
-    def __init__(self) -> None:
-        self.seen = False
-        self._held = False
-
-    def handle(self, *_) -> None:
-        self.seen = True
-        if not self._held:
-            raise KeyboardInterrupt
-
-    def check(self) -> None:
-        """End the job if Ctrl-C was pressed, though something caught it."""
-        if self.seen:
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Finish what is inside (moments) whatever is pressed, so that files of one run stay together."""
-        self.check()
-        self._held = True
-        yield
-
-
-@contextmanager
-def _interrupts() -> Iterator[_Interrupts]:
-    interrupts, before = _Interrupts(), signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
-        yield interrupts
-        return
-    if before is signal.SIG_IGN or before is None:  # a shell's background job; a handler that is not Python's
-        yield interrupts
-        return
-    reported = sys.unraisablehook
-
-    def remembered(unraisable: Any) -> None:
-        """Where nothing can be raised, as in callbacks of a compiler, Python would print a traceback and go on."""
-        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-            reported(unraisable)
-
-    try:
-        sys.unraisablehook = remembered
-        signal.signal(signal.SIGINT, interrupts.handle)
-        yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = reported

@@ -10,7 +10,7 @@ import pandas as pd
 
 from policytree.cli.tables import Batch, batches, require_column
 from policytree.data.feature_encoder import FeatureEncoder
-from policytree.data.features import CATEGORICAL
+from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import Unseen, merged, sentence, unseen_parts
@@ -46,13 +46,18 @@ def policy_batches(tree: Tree, path: str, column: str) -> Iterator[pd.DataFrame]
 
 def whole_table(tree: Tree, path: str) -> Batch:
     """All rows of a file, read for a tree."""
-    parts = list(batches(path, BATCH_ROWS, numeric=_in_numbers(tree)))
+    return table_of(path, _in_numbers(tree))
+
+
+def table_of(path: str, numeric: list[str]) -> Batch:
+    """All rows of a file; ``numeric``: columns that are wanted as numbers too."""
+    parts = list(batches(path, BATCH_ROWS, numeric=numeric))
     cells, typed = (pd.concat([getattr(p, name) for p in parts], ignore_index=True) for name in ("cells", "typed"))
     return Batch(cells, typed, parts[0].missing)
 
 
 def _in_numbers(tree: Tree) -> list[str]:
-    return [tree.features[j].name for j in tree.used_features if not _in_words(tree.features[j])]
+    return [tree.features[j].name for j in tree.used_features if not in_words(tree.features[j])]
 
 
 def actions_of(tree: Tree, batch: Batch) -> tuple[np.ndarray, list[Unseen]]:
@@ -63,21 +68,33 @@ def actions_of(tree: Tree, batch: Batch) -> tuple[np.ndarray, list[Unseen]]:
     InputError
         If a column that the tree splits on is missing or of another kind.
     """
+    features = [tree.features[j] for j in tree.used_features]
+    for feature in features:
+        require_column(feature.name, "which the tree splits on", batch.cells)
+    columns = {f.name: batch.words(f.name) if in_words(f) else batch.typed[f.name] for f in features}
+    return actions_by(tree, pd.DataFrame(columns, index=batch.cells.index))
+
+
+def actions_by(tree: Tree, frame: pd.DataFrame) -> tuple[np.ndarray, list[Unseen]]:
+    """The tree's action for every row of the columns that it splits on, texts as they stand in a file.
+
+    Raises
+    ------
+    InputError
+        If a column is of another kind than at fit.
+    """
     used = tree.used_features
-    encoded = np.full((len(batch.cells), len(tree.features)), np.nan)
+    encoded = np.full((len(frame), len(tree.features)), np.nan)
     unseen: list[Unseen] = []
     if len(used):
         features = tuple(tree.features[j] for j in used)
-        for feature in features:
-            require_column(feature.name, "which the tree splits on", batch.cells)
-        frame = pd.DataFrame({f.name: batch.words(f.name) if _in_words(f) else batch.typed[f.name] for f in features})
         _refuse_numbers_for_words(features, frame)
         encoded[:, used] = FeatureEncoder(features, named=True).encode(frame)
         unseen = unseen_parts(tree, FeatureEncoder(tree.features, named=True), frame, encoded)
     return np.array(tree.actions, dtype=object)[tree.action[tree.apply(encoded)]], unseen
 
 
-def _in_words(feature) -> bool:
+def in_words(feature: Feature) -> bool:
     """Whether a feature's values are texts, which stay as they stand in a file."""
     return feature.kind == CATEGORICAL and all(isinstance(value, str) for value in feature.categories)
 
@@ -85,7 +102,7 @@ def _in_words(feature) -> bool:
 def _refuse_numbers_for_words(features, frame: pd.DataFrame) -> None:
     """One sentence where all values of a column are numbers and none of its categories is one."""
     for feature in features:
-        if not _in_words(feature) or not feature.categories:
+        if not in_words(feature) or not feature.categories:
             continue
         given = pd.to_numeric(frame[feature.name].dropna(), errors="coerce")
         known = pd.to_numeric(pd.Series(feature.categories, dtype=object), errors="coerce")

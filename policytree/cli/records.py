@@ -15,7 +15,7 @@ from policytree.evaluation import HonestLeaves, PolicyValueTable
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The request of the command line."""
+    """The request of the command line; ``person`` and ``stage`` name columns of a table of several decisions."""
 
     data: str | None
     dataset: str | None
@@ -39,6 +39,10 @@ class Job:
     value_names: tuple[str, ...] = ()
     target_people: str | None = None
     study_column: str | None = None
+    person: str | None = None
+    stage: str | None = None
+    lost: str | None = None
+    history: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -394,7 +394,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     gapless = {f"--{role}": getattr(roles, role) for role in ("treatment", "outcome", "cluster", "weights")} | of_times
     for option, name in gapless.items():
         if option != "--outcome" or roles.missing_outcome != WEIGHT:
-            _refuse_gaps(name, option, frame, may_weight=option == "--outcome" and roles.event_column is None)
+            refuse_gaps(name, option, frame, may_weight=option == "--outcome" and roles.event_column is None)
     meaning = ""
     if roles.event_column is None:
         outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
@@ -434,7 +434,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     columns += [cost for cost in (*arm_costs.values(), *offer_costs.values()) if isinstance(cost, str)]
     limits = limits_of(roles, frame)
     columns += list(limits.outcomes)
-    covariates, confounders, notes = _features(frame, roles, columns, limits)
+    covariates, confounders, notes = features_of(frame, roles, columns, limits)
     notes = [*told, *notes]
     for name in covariates:
         _refuse_unsaved(name, frame)
@@ -481,8 +481,11 @@ def _option_of(asked: str | None, known: Mapping[Any, float] | None) -> str | No
     return asked if known is None else ",".join(f"{label}={share!r}" for label, share in known.items())
 
 
-def _refuse_gaps(name: str | None, option: str, frame: pd.DataFrame, *, may_weight: bool = False) -> None:
-    """Rows are counted as the file has them, where the first error would name a place in memory."""
+def refuse_gaps(name: str | None, option: str, frame: pd.DataFrame, *, may_weight: bool = False) -> None:
+    """Refuse a column with gaps.
+
+    Rows are counted as the file has them, where the first error would name a place in memory.
+    """
     gaps = np.empty(0, dtype=int) if name is None else np.flatnonzero(frame[name].isna())
     if len(gaps):
         weigh = ", or weight for who is missing, --missing-outcome weight" if may_weight else ""
@@ -508,7 +511,7 @@ def _refuse_unsaved(name: str, frame: pd.DataFrame) -> None:
             ) from error
 
 
-def _features(
+def features_of(
     frame: pd.DataFrame, roles: Roles, columns: list[str], limits: Limits
 ) -> tuple[list[str], list[str], list[str]]:
     """Covariates, confounders, and what to tell the user; ``columns`` have other roles.

@@ -25,9 +25,12 @@ def predict(
     column: Annotated[str, typer.Option(metavar="NAME", help="Name of the new column.")] = "policy",
     debug: DebugOption = False,
 ) -> None:
-    """Add to every row of a table the treatment that a saved tree gives it. Files may be larger than memory."""
-    from policytree.cli.files import read_tree
-    from policytree.cli.predicting import policy_batches
+    """Add to every row of a table the treatment that a saved tree gives it. Files may be larger than memory.
+
+    With the regime.json of a design of several decisions, the table has one row per person and decision, as that of the
+    design: every row gets what the rule of its decision gives, given the person's earlier rows. A person's last row may
+    be without treatment and outcome. Such a table is held in memory.
+    """
     from policytree.common.progress import stage_progress
     from policytree.exceptions import InputError, UnseenValueWarning
     from policytree.serialization import whole_file
@@ -36,7 +39,7 @@ def predict(
         raise InputError(f"The table '{output}' is written as CSV; name a file that ends in .csv.")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UnseenValueWarning)
-        batches = policy_batches(read_tree(tree)[0], data, column)
+        batches = _recommended(tree, data, column)
         if output is None:
             for text in _csv_pieces(batches):
                 typer.echo(text, nl=False)
@@ -47,6 +50,24 @@ def predict(
                     display.detail(f"{file.tell() / 1e6:,.0f} MB written")
     for warning in heard:
         typer.echo(f"Warning: {warning.message}", err=True)
+
+
+def _recommended(saved: str, data: str, column: str) -> Iterator[Any]:
+    """Tables with a tree's actions, or with what a regime gives at every decision."""
+    from policytree.cli.files import read_saved, read_tree
+    from policytree.cli.predicting import policy_batches
+    from policytree.cli.regimes.predicting import is_regime, recommendations, saved_regime
+    from policytree.exceptions import UnseenValueWarning
+    from policytree.trees.unseen_values import sentence
+
+    regime = read_saved(saved)
+    if not is_regime(regime):
+        yield from policy_batches(read_tree(saved)[0], data, column)
+        return
+    table, unseen = recommendations(saved_regime(regime), data, column)
+    yield table
+    for tree, part in unseen:
+        warnings.warn(sentence(tree, part), UnseenValueWarning, stacklevel=2)
 
 
 def _csv_pieces(batches: Iterable[Any]) -> Iterator[str]:

@@ -72,10 +72,15 @@ def regime_python(trees: NamedTrees, name: str) -> str:
     return "\n\n\n".join(parts) + "\n"
 
 
+def regime_dict(trees: NamedTrees) -> dict[str, Any]:
+    """All trees as plain values that JSON can hold; :func:`regime_from_dict` reads them."""
+    stages = [{"name": name, "tree": to_dict(tree)} for name, tree in trees]
+    return {"format": FORMAT, "version": VERSION, "stages": stages}
+
+
 def regime_json(trees: NamedTrees, *, indent: int | None = None) -> str:
     """All trees as JSON with a checksum; :func:`regime_from_json` reads it."""
-    stages = [{"name": name, "tree": to_dict(tree)} for name, tree in trees]
-    return text_with_checksum({"format": FORMAT, "version": VERSION, "stages": stages}, indent=indent)
+    return text_with_checksum(regime_dict(trees), indent=indent)
 
 
 def regime_from_json(text: str | bytes) -> list[tuple[str, Tree]]:
@@ -94,11 +99,27 @@ def regime_from_json(text: str | bytes) -> list[tuple[str, Tree]]:
         ...
     policytree.exceptions.InputError: This is no regime of policytree: its format is None.
     """
-    data = parse_json(text)
+    return regime_from_dict(parse_json(text))
+
+
+def regime_from_dict(data: Any) -> list[tuple[str, Tree]]:
+    """Names and trees of the stages of a regime that was read from JSON; further fields are ignored.
+
+    Raises
+    ------
+    InputError
+        If the data are no such regime, or were changed.
+    """
     found = data.get("format") if isinstance(data, dict) else None
     if found != FORMAT:
         raise InputError(f"This is no regime of policytree: its format is {quoted(found)}.")
     if data.get("version") != VERSION:
         raise InputError(f"The regime has version {quoted(data.get('version'))}; this policytree reads {VERSION}.")
     refuse_changed(data, "regime")
-    return [(str(each["name"]), from_dict(each["tree"])) for each in data["stages"]]
+    try:
+        parts = [(str(each["name"]), each["tree"]) for each in data["stages"]]
+    except (KeyError, TypeError) as error:
+        raise InputError("The regime's field 'stages' must be a list of names and trees; save it again.") from error
+    if not parts:
+        raise InputError("The regime has no stages; save it again.")
+    return [(name, from_dict(tree)) for name, tree in parts]

@@ -641,6 +641,19 @@ def stages_from_long(
         empty = np.flatnonzero(frame[name].isna())
         if len(empty):
             raise InputError(f"Column {name!r} ({what}) is missing in row {empty[0]}; every row needs one.")
+    _refuse_two_roles({"id": id, "stage": stage, "treatment": treatment, "outcome": outcome, "propensity": propensity,
+                       "lost": lost}, covariates, adjust)  # fmt: skip
+    if not len(frame):
+        raise InputError("The table has no rows; give it one for every person and decision.")
+    numbers = {outcome: _numbers(frame[outcome], "outcome")}
+    if propensity is not None:
+        numbers[propensity] = _numbers(frame[propensity], "propensity")
+    if lost is not None:
+        flags = pd.Series(_flags(frame[lost].fillna(0), f"Column {lost!r} (lost)", len(frame)), frame.index)
+        numbers[lost] = flags.astype(np.float64)
+    frame = frame.copy(deep=False)
+    for name, values in numbers.items():
+        frame[name] = values
     twice = np.flatnonzero(frame.duplicated([id, stage]))
     if len(twice):
         row = frame.iloc[twice[0]]
@@ -654,11 +667,11 @@ def stages_from_long(
     stages = []
     for s, (time, part) in enumerate(zip(times, parts, strict=True)):
         present = here[:, s]
-        values = part[outcome].to_numpy(dtype=np.float64, na_value=np.nan)
+        values = part[outcome].to_numpy()
         y = np.where(present, values, np.where(gone_unknown, np.nan, 0.0))
         if lost is not None:
             last = present & ~(here[:, s + 1] if s + 1 < len(times) else np.zeros(len(people), dtype=bool))
-            y = np.where(last & (part[lost].fillna(0).to_numpy() == 1), np.nan, y)
+            y = np.where(last & (part[lost].to_numpy() == 1), np.nan, y)
         gone_unknown |= np.isnan(y)
         eligible = present & part[treatment].notna().to_numpy()
         kept = [name for name in covariates if part[name].notna().any()]
@@ -671,6 +684,32 @@ def stages_from_long(
             )
         )  # fmt: skip
     return stages
+
+
+def _refuse_two_roles(
+    roles: Mapping[str, Hashable | None], covariates: Sequence[Hashable], adjust: Sequence[Hashable]
+) -> None:
+    """Refuse a column that has two roles, such as an outcome that rules may look at."""
+    taken: dict[Hashable, str] = {}
+    for role, name in roles.items():
+        if name is not None and name in taken:
+            raise InputError(f"Column {name!r} is both {taken[name]} and {role}; give each its own.")
+        if name is not None:
+            taken[name] = role
+    for argument, names in (("covariates", covariates), ("adjust", adjust)):
+        for name in names:
+            if name in taken:
+                raise InputError(f"{argument} names {name!r}, which is the {taken[name]}; leave it out.")
+
+
+def _numbers(column: pd.Series, role: str) -> pd.Series:
+    """A column of a long table as numbers, NaN where it has none."""
+    try:
+        return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), column.index)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"Column {column.name!r} ({role}) holds values that are not numbers; convert them to numbers."
+        ) from error
 
 
 def _refuse_returns(here: np.ndarray, people: pd.Index, times: np.ndarray) -> None:

@@ -13,8 +13,9 @@ import pytest
 from typer.core import TyperGroup
 
 from policytree import PolicyTree
-from policytree.cli import job, predicting
+from policytree.cli import predicting
 from policytree.cli.frame import explain
+from policytree.cli.interrupts import interrupts_remembered
 from tests.cli.running import ROOT, run
 
 # Presses Ctrl-C when a module is about to be imported.
@@ -108,10 +109,10 @@ def test_ctrl_c_where_nothing_can_be_raised_is_remembered(ctrl_c, monkeypatch):
     """In a callback from C, as compilers make them, what is raised is printed and forgotten by Python."""
     printed: list[type] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: printed.append(unraisable.exc_type))
-    with pytest.raises(KeyboardInterrupt), job._interrupts() as interrupts:
+    with pytest.raises(KeyboardInterrupt), interrupts_remembered() as interrupts:
         ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
         interrupts.check()
     assert printed == []
-    with job._interrupts():
+    with interrupts_remembered():
         ctypes.CFUNCTYPE(None)(lambda: 1 / 0)()
     assert printed == [ZeroDivisionError]

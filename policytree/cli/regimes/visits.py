@@ -1,0 +1,299 @@
+"""A table with one row per person and decision: its columns get their roles, and it becomes stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.cli.limits import Limits
+from policytree.cli.outcomes import event_outcome
+from policytree.cli.propensities import ESTIMATED, propensity_from
+from policytree.cli.records import Job
+from policytree.cli.study import Roles, features_of, refuse_gaps
+from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
+from policytree.evaluation import DIRECTIONS
+from policytree.exceptions import InputError, quoted
+from policytree.regimes.stages import Course, Stage, check_stages, stages_from_long
+from policytree.weighting.observed import REFUSE, WEIGHT
+
+BOTH = "--id and --stage go together: the columns that say whose row it is, and which decision it is about"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visits:
+    """A table of several decisions whose columns have their roles.
+
+    Attributes
+    ----------
+    source : str
+        The file.
+    frame : DataFrame
+    person, stage, treatment, outcome : str
+        Names of columns.
+    times : list
+        Values of the column of the decision, in order.
+    stages : list of Stage
+    course : Course
+        The same, checked.
+    covariates, confounders : tuple of str
+    fit_arguments : dict
+        Weights, clusters, strata and the treatment of missing outcomes, as ``TreatmentRegime.fit`` takes them.
+    direction : str
+    propensity_text, costs_text : str
+        Where probabilities come from, and what treatments cost, in words.
+    strata : tuple of str
+    notes : tuple of str
+        What was decided without being asked.
+    """
+
+    source: str
+    frame: pd.DataFrame
+    person: str
+    stage: str
+    treatment: str
+    outcome: str
+    times: list[Any]
+    stages: list[Stage]
+    course: Course
+    covariates: tuple[str, ...]
+    confounders: tuple[str, ...]
+    fit_arguments: dict[str, Any]
+    direction: str
+    propensity_text: str
+    costs_text: str
+    strata: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def visits_of(job: Job) -> Visits:
+    """Read the file and give its columns their roles.
+
+    Raises
+    ------
+    InputError
+        If an option or a column is lacking, is about a single decision, or cannot be used.
+    """
+    if job.data is None:
+        raise InputError(f"{BOTH}; give the file.")
+    if job.person is None or job.stage is None:
+        lacking = "--id" if job.person is None else "--stage"
+        raise InputError(f"{BOTH}; add {lacking}.")
+    roles = job.roles
+    frame = read_table(job.data)
+    asked = {"--treatment": roles.treatment, "--outcome": roles.outcome}
+    missing = [option for option, name in asked.items() if name is None]
+    if missing:
+        raise InputError(f"{' and '.join(missing)} must name a column, one of {', '.join(frame.columns[:20])}.")
+    assert roles.treatment is not None and roles.outcome is not None, "just checked"
+    _check_columns(job, roles, frame)
+    direction = roles.direction or "maximize"
+    if direction not in DIRECTIONS:
+        raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
+    outcome, _ = event_outcome(frame[roles.outcome], roles.event, roles.direction)
+    frame = frame.assign(**{roles.outcome: outcome})
+    strata = tuple(column_names(roles.strata, "--strata", frame))
+    chances, costs = _chance_columns(roles.propensity, frame), by_treatment(list(roles.arm_cost), "arm_cost", frame)
+    others = [job.person, job.stage, *chances, *strata, *(cost for cost in costs.values() if isinstance(cost, str))]
+    if job.lost is not None:
+        others.append(job.lost)
+    covariates, confounders, notes = features_of(frame, roles, others, Limits())
+    stages = stages_from_long(
+        frame, id=job.person, stage=job.stage, treatment=roles.treatment, outcome=roles.outcome,
+        covariates=covariates, adjust=confounders, lost=job.lost,
+    )  # fmt: skip
+    rows = _Rows(frame, job.person, job.stage, stages[0].X.index)  # type: ignore[union-attr]
+    how: dict[str, Any] = {
+        "sample_weight": rows.of_person(roles.weights, "--weights"),
+        "groups": rows.of_person(roles.cluster, "--cluster"),
+        "strata": rows.of_people(strata, "--strata"),
+        "missing_outcome": roles.missing_outcome or REFUSE,
+    }
+    labels = [[str(label) for label in each.treatments] for each in _checked(stages, how).decisions]
+    stages, said = _with_chances(stages, labels, roles.propensity, rows)
+    stages = _with_costs(stages, labels, costs, rows)
+    given = ", ".join(f"{label} {cost}" for label, cost in costs.items())
+    return Visits(
+        job.data, frame, job.person, job.stage, roles.treatment, roles.outcome, rows.times, stages,
+        _checked(stages, how), tuple(covariates), tuple(confounders), how, direction, said, given, strata,
+        tuple(notes),
+    )  # fmt: skip
+
+
+def _checked(stages: list[Stage], how: dict[str, Any]) -> Course:
+    """The stages, checked; options of the command line in place of arguments."""
+    try:
+        return check_stages(stages, **how)
+    except InputError as error:
+        text = str(error).replace("missing_outcome='weight'", "--missing-outcome weight")
+        raise InputError(text) from error
+
+
+def refuse_single(job: Job) -> None:
+    """Refuse options that have no meaning where there are several decisions.
+
+    Raises
+    ------
+    InputError
+        That names the first of them.
+    """
+    roles, tree = job.roles, job.tree
+    given: dict[str, Any] = {
+        "--dataset": job.dataset, "--data-dir": job.data_dir, "--event-column": roles.event_column,
+        "--horizon": roles.horizon, "--target": roles.target, "--cause": roles.cause,
+        "--entry-column": roles.entry_column, "--instrument": roles.instrument, "--offer-cost": roles.offer_cost,
+        "--taker-cost": roles.taker_cost, "--target-people": job.target_people, "--study-column": job.study_column,
+        "--honest": job.honest, "--stability": job.stability, "--feature-cost": tree["feature_costs"],
+        "--repeated-features": tree["repeated_features"], "--feature-group": tree["feature_groups"],
+        "--max-expected-cost": tree["max_expected_cost"], "--split-features": tree["split_features"],
+        "--root-feature": tree["root_feature"], "--budget": tree["budget"], "--budget-cost": tree["budget_costs"],
+        "--max-share": tree["max_share"], "--min-share": tree["min_share"], "--value-names": job.value_names,
+        "--limit": roles.limit, "--at-least": roles.at_least, "--also": roles.also, "--parity": roles.parity,
+        "--value-parity": roles.value_parity, "--worst-group": roles.worst_group, "--subgroups": roles.subgroups,
+    }  # fmt: skip
+    for option, value in given.items():
+        if value not in (None, (), []):
+            raise InputError(
+                f"{option} is about a single decision; with --id and --stage leave it out. In Python every stage has "
+                "an estimator of its own (TreatmentRegime)."
+            )
+
+
+def _check_columns(job: Job, roles: Roles, frame: pd.DataFrame) -> None:
+    """Columns that are there, each in one role; ids, decisions, weights and clusters without gaps."""
+    taken: dict[str, str] = {}
+    for option, name in (
+        ("--id", job.person), ("--stage", job.stage), ("--treatment", roles.treatment), ("--outcome", roles.outcome),
+        ("--lost-column", job.lost), ("--weights", roles.weights), ("--cluster", roles.cluster),
+    ):  # fmt: skip
+        if name is None:
+            continue
+        require_column(name, option, frame)
+        if name in taken and not (option == "--cluster" and taken[name] == "--id"):
+            raise InputError(f"{option} names {name!r}, which {taken[name]} names too; give each its own column.")
+        taken.setdefault(name, option)
+        if option in ("--id", "--stage", "--weights", "--cluster"):
+            refuse_gaps(name, option, frame)
+    if roles.missing_outcome not in (None, REFUSE, WEIGHT):
+        raise InputError(f"--missing-outcome must be {REFUSE} or {WEIGHT}; got {quoted(roles.missing_outcome)}.")
+    if job.history not in (None, "all", "current"):
+        raise InputError(f"--history must be all or current; got {quoted(job.history)}.")
+
+
+class _Rows:
+    """Rows of a long table by decision, and what they say of every person.
+
+    Attributes
+    ----------
+    times : list
+        Values of the column of the decision, in order.
+    """
+
+    def __init__(self, frame: pd.DataFrame, person: str, stage: str, people: pd.Index):
+        self.frame, self.person, self.stage, self.people = frame, person, stage, people
+        self.times = sorted(frame[stage].unique().tolist())
+
+    def at(self, s: int, eligible: np.ndarray) -> pd.DataFrame:
+        """The rows of the eligible people at a decision, by person."""
+        rows = self.frame[self.frame[self.stage] == self.times[s]].set_index(self.person)
+        return rows.loc[self.people[eligible]]
+
+    def of_person(self, name: str | None, option: str) -> pd.Series | None:
+        """A column that says the same in all rows of a person, by person.
+
+        Raises
+        ------
+        InputError
+            If it does not.
+        """
+        if name is None:
+            return None
+        if name == self.person:
+            return pd.Series(self.people, index=self.people, name=name)
+        by_person = self.frame.groupby(self.person, sort=False)[name]
+        differing = by_person.nunique(dropna=False) > 1
+        if differing.any():
+            raise InputError(
+                f"Column {name!r} ({option}) differs between the rows of person {differing.idxmax()!s}; give it one "
+                "value for a person."
+            )
+        return by_person.first().loc[self.people]
+
+    def of_people(self, names: tuple[str, ...], option: str) -> pd.DataFrame | None:
+        """Several such columns."""
+        if not names:
+            return None
+        return pd.DataFrame({name: self.of_person(name, option) for name in names})
+
+
+def _eligible(stage: Stage) -> np.ndarray:
+    return np.asarray(stage.eligible, dtype=bool)
+
+
+def _chance_columns(text: str | None, frame: pd.DataFrame) -> list[str]:
+    """Columns that --propensity names."""
+    if text is None:
+        return []
+    if text in frame.columns:
+        return [text]
+    named = [part.rpartition("=")[2].strip() for part in text.split(",") if "=" in part]
+    return [name for name in named if number_in(name) is None and name in frame.columns]
+
+
+def _with_chances(
+    stages: list[Stage], known: list[list[str]], text: str | None, rows: _Rows
+) -> tuple[list[Stage], str]:
+    """Stages with known probabilities of treatment, and words for where these come from.
+
+    ``known``: names of the treatments of every stage, in sorted order.
+    """
+    if text is None or (text == ESTIMATED and text not in rows.frame.columns):
+        return stages, "estimated from the histories"
+    by_label = "=" in text and text not in rows.frame.columns
+    parts = dict((piece.rpartition("=")[0].strip(), piece) for piece in text.split(",")) if by_label else {}
+    unknown = [name for name in parts if not any(name in labels for labels in known)]
+    if unknown:
+        everywhere = ", ".join(dict.fromkeys(label for labels in known for label in labels))
+        raise InputError(f"--propensity names the treatment {unknown[0]!r}; the treatments are {everywhere}.")
+    out = []
+    for s, (stage, labels) in enumerate(zip(stages, known, strict=True)):
+        own = ",".join(piece for name, piece in parts.items() if name in labels) if by_label else text
+        eligible = _eligible(stage)
+        treatments = np.array(labels, dtype=object)
+        try:
+            if by_label and not own:
+                raise InputError(f"--propensity has no probability for its treatments ({', '.join(labels)}); add them.")
+            given, *_ = propensity_from(own, rows.at(s, eligible), treatments)
+        except InputError as error:
+            raise InputError(f"{stage.name}: {error}") from error
+        if isinstance(given, pd.Series):
+            given = pd.DataFrame({labels[0]: 1.0 - given, labels[1]: given})
+        if isinstance(given, pd.DataFrame):
+            whole = np.full((len(eligible), len(labels)), 1.0 / len(labels))
+            whole[eligible] = given[labels].to_numpy(dtype=np.float64)
+            given = whole
+        out.append(replace(stage, propensity=given))
+    return out, f"known: {text}"
+
+
+def _with_costs(
+    stages: list[Stage], known: list[list[str]], costs: dict[str, float | str], rows: _Rows
+) -> list[Stage]:  # fmt: skip
+    """Stages with what their treatments cost; ``known`` as in :func:`_with_chances`."""
+    unknown = [name for name in costs if not any(name in labels for labels in known)]
+    if unknown:
+        everywhere = ", ".join(dict.fromkeys(label for labels in known for label in labels))
+        raise InputError(f"--arm-cost names the treatment {unknown[0]!r}; the treatments are {everywhere}.")
+    out = []
+    for s, (stage, labels) in enumerate(zip(stages, known, strict=True)):
+        own = {name: cost for name, cost in costs.items() if name in labels}
+        if own:
+            eligible = _eligible(stage)
+            here, whole = rows.at(s, eligible), np.zeros((len(eligible), len(labels)))
+            for name, cost in own.items():
+                whole[eligible, labels.index(name)] = here[cost] if isinstance(cost, str) else cost
+            stage = replace(stage, costs=whole)
+        out.append(stage)
+    return out
