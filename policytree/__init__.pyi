@@ -58,6 +58,8 @@ from policytree.evaluation.streaming.leaves import streamed_leaf_summary as stre
 from policytree.evaluation.streaming.values import streamed_policy_values as streamed_policy_values
 from policytree.evaluation.targeting.budget_path import BudgetPath as BudgetPath
 from policytree.evaluation.targeting.budget_path import budget_path as budget_path
+from policytree.evaluation.targeting.pareto_path import ParetoPath as ParetoPath
+from policytree.evaluation.targeting.pareto_path import pareto_path as pareto_path
 from policytree.evaluation.targeting.qini import QiniCurve as QiniCurve
 from policytree.evaluation.targeting.qini import qini_curve as qini_curve
 from policytree.evaluation.targeting.rate import Ranking as Ranking
@@ -82,6 +84,7 @@ from policytree.plotting.diagnostics import CovariateBalanceDisplay as Covariate
 from policytree.plotting.diagnostics import OutcomeFitDisplay as OutcomeFitDisplay
 from policytree.plotting.diagnostics import OverlapDisplay as OverlapDisplay
 from policytree.plotting.diagnostics import TargetOverlapDisplay as TargetOverlapDisplay
+from policytree.plotting.pareto import ParetoPathDisplay as ParetoPathDisplay
 from policytree.plotting.partition import PartitionDisplay as PartitionDisplay
 from policytree.plotting.rashomon import NearTiesDisplay as NearTiesDisplay
 from policytree.plotting.regimes import RegimeDisplay as RegimeDisplay

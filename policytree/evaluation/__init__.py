@@ -44,6 +44,7 @@ from policytree.evaluation.stability.surest import SurestRule, surest_rule
 from policytree.evaluation.stability.tables import PolicyStability
 from policytree.evaluation.targeting.budget_path import BudgetPath, budget_path
 from policytree.evaluation.targeting.least_budget import BudgetEstimate
+from policytree.evaluation.targeting.pareto_path import ParetoPath, pareto_path
 from policytree.evaluation.targeting.qini import QiniCurve, qini_curve
 from policytree.evaluation.targeting.rate import Ranking, rank_average_treatment_effect
 from policytree.evaluation.targeting.spend import policy_shares, policy_spend
@@ -70,6 +71,7 @@ __all__ = [
     "NearTies",
     "OmittedVariableBounds",
     "Optimism",
+    "ParetoPath",
     "PolicyStability",
     "PolicyValueTable",
     "QiniCurve",
@@ -93,6 +95,7 @@ __all__ = [
     "mean_estimate",
     "near_ties",
     "omitted_variable_bounds",
+    "pareto_path",
     "policy_agreement",
     "policy_difference",
     "policy_shares",

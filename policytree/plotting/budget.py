@@ -85,7 +85,7 @@ class BudgetPathDisplay(OneAxes):
         shown = self._shown(trees) if ax is None else []
         beside = None
         if ax is None:
-            ax, beside = _two_axes([self._text(k) for k in shown])
+            ax, beside = two_axes([self._text(k) for k in shown])
         self._curve(self._use(ax))
         value = f"mean reward{f', {unit}' if unit else ''}"
         marked = value if self.held_out is not None else f"{value} ({TRAINING_ROWS})"
@@ -93,9 +93,7 @@ class BudgetPathDisplay(OneAxes):
         open_frame(ax)
         ax.legend(frameon=False, fontsize=9)
         if beside is not None:
-            beside.text(
-                0.0, 1.0, "\n\n".join(self._text(k) for k in shown), va="top", ha="left", family="monospace", fontsize=8
-            )
+            beside_text(beside, [self._text(k) for k in shown])
         return self
 
     def _curve(self, ax) -> None:
@@ -110,7 +108,7 @@ class BudgetPathDisplay(OneAxes):
             linewidth=1.6,
             label=f"trees, {TRAINING_ROWS}",
         )
-        numbered = _apart(path.spend, path.values)
+        numbered = points_apart(path.spend, path.values)
         for k in numbered:
             ax.annotate(str(k + 1), (path.spend[k], path.values[k]), (-3, 6), textcoords="offset points", fontsize=8,
                         ha="right")  # fmt: skip
@@ -137,7 +135,7 @@ class BudgetPathDisplay(OneAxes):
         return f"{k + 1}: spends {self.path.spend[k]:.4g} a person\n{tree.export_text()}"
 
 
-def _apart(x: np.ndarray, y: np.ndarray) -> list[int]:
+def points_apart(x: np.ndarray, y: np.ndarray) -> list[int]:
     """Positions of points that are far enough from the last one for a number; the ends always."""
     width, height = max(np.ptp(x), 1e-300), max(np.ptp(y), 1e-300)
     kept = [0]
@@ -148,7 +146,7 @@ def _apart(x: np.ndarray, y: np.ndarray) -> list[int]:
     return kept
 
 
-def _two_axes(texts: list[str]):
+def two_axes(texts: list[str]):
     """Axes for the curve, and beside them room for texts."""
     import matplotlib.pyplot as plt
 
@@ -160,3 +158,9 @@ def _two_axes(texts: list[str]):
     )  # fmt: skip
     beside.set_axis_off()
     return ax, beside
+
+
+def beside_text(ax: Any, texts: list[str]) -> None:
+    """Write trees into the room beside a curve."""
+    text = "\n\n".join(texts)
+    ax.text(0.0, 1.0, text, va="top", ha="left", family="monospace", fontsize=8, parse_math=False)

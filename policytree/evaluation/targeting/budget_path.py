@@ -242,7 +242,10 @@ def budget_path(
 
 
 def _path(first: PolicyTree, job: Job, trees: list[HullTree], proved: bool) -> BudgetPath:
-    fitted = tuple(_fitted(first, job, tree) for tree in trees)
+    fitted = tuple(
+        fitted_within(first, job, Budgeted(tree.solution, (tree.spend,), (tree.low,)), budget=tree.spend)
+        for tree in trees
+    )
     unit = 1.0 / job.total_weight
     chosen = [tree.solution.tree.action[tree.solution.tree.apply(job.X)] for tree in trees]
     values = [float(np.average(job.values[np.arange(len(a)), a], weights=job.weight)) for a in chosen]
@@ -257,11 +260,11 @@ def _path(first: PolicyTree, job: Job, trees: list[HullTree], proved: bool) -> B
     )
 
 
-def _fitted(first: PolicyTree, job: Job, tree: HullTree) -> PolicyTree:
-    """A fitted estimator that shares what was learnt of the data."""
-    out = clone(first).set_params(budget=tree.spend)
+def fitted_within(first: PolicyTree, job: Job, found: Budgeted, **arguments: Any) -> PolicyTree:
+    """A fitted estimator that shares what was learnt of the data, with some arguments of its own."""
+    out = clone(first).set_params(**arguments)
     for name, value in vars(first).items():
         if name.endswith("_") and not name.startswith("_"):
             setattr(out, name, value)
-    out._keep_limits(job, Budgeted(tree.solution, (tree.spend,), (tree.low,)))
-    return out._keep(job, tree.solution, warn=False)
+    out._keep_limits(job, found)
+    return out._keep(job, found.solution, warn=False)

@@ -77,18 +77,25 @@ def budget_hull(
 
 
 def _tree(relaxation: Relaxation, hull: list[Corner], k: int, status: Status) -> HullTree:
-    problem, constraint, fixed = relaxation.problem, relaxation.constraints[0], relaxation.fixed
-
-    def price(a: Corner, b: Corner) -> float:
-        return fixed.to_float(a.loss - b.loss) / (float(constraint.per_person) * (b.sums[0] - a.sums[0]))
-
     corner = hull[k]
-    high = math.inf if k == 0 else price(hull[k - 1], corner)
-    low = 0.0 if k + 1 == len(hull) else price(corner, hull[k + 1])
-    spend = constraint.in_units(corner.sums[0] - relaxation.limits[0])
+    high = math.inf if k == 0 else price_between(relaxation, hull[k - 1], corner)
+    low = 0.0 if k + 1 == len(hull) else price_between(relaxation, corner, hull[k + 1])
+    spend = relaxation.constraints[0].in_units(corner.sums[0] - relaxation.limits[0])
+    return HullTree(spend, low, high, solution_of(relaxation, corner, status))
+
+
+def price_between(relaxation: Relaxation, a: Corner, b: Corner) -> float:
+    """The price of a unit of the sum (per person) at which two trees are as good, in summed losses."""
+    per_person = float(relaxation.constraints[0].per_person)
+    return relaxation.fixed.to_float(a.loss - b.loss) / (per_person * (b.sums[0] - a.sums[0]))
+
+
+def solution_of(relaxation: Relaxation, corner: Corner, status: Status) -> Solution:
+    """A tree as the solution of the problem within its own sum; ``status`` of the search that found it."""
+    problem, fixed = relaxation.problem, relaxation.fixed
     tree, objective = scored_tree(problem, corner.splits, corner.actions)
     bound = objective if status.proved else objective - fixed.to_float(corner.loss + relaxation.largest)
     if status is Status.OPTIMAL and not problem.data.exact:
         status = Status.OPTIMAL_GIVEN_GUESSES
     counters: dict[str, int | float] = {"merged_rows": relaxation.data.n_rows}
-    return HullTree(spend, low, high, Solution(tree, objective, bound, status, 0.0, fixed.resolution, counters))
+    return Solution(tree, objective, bound, status, 0.0, fixed.resolution, counters)

@@ -19,9 +19,11 @@ from policytree.problem.types import BinnedData, Problem, SearchLimits, Solution
 from policytree.solvers.core.columns import equal_rows, preorder_splits, rows_of_splits
 from policytree.solvers.core.constraints import Constraint
 from policytree.solvers.core.fixed_point import to_fixed_point
-from policytree.solvers.core.rows import Splits
+from policytree.solvers.core.rows import Splits, counted_rows
 from policytree.solvers.core.scoring import paid_below
 from policytree.solvers.kernels.base.merging import add_columns
+from policytree.solvers.kernels.enumeration.layout import Criteria
+from policytree.solvers.multi_objective.pareto_front import criteria_of
 
 PRICED_BITS = 50  # sums of priced losses stay below 2**50: exact in float64
 
@@ -240,6 +242,31 @@ class Relaxation:
     def feasible(self, corner: Corner) -> bool:
         """Whether a tree is within the limits."""
         return all(s <= limit for s, limit in zip(corner.sums, self.limits, strict=True))
+
+
+def criteria_of_relaxation(relaxation: Relaxation, data: BinnedData, priced: Priced | None) -> Criteria:
+    """What trees of some cuts of the relaxation's rows are judged by: loss, sums and the number of limited leaves.
+
+    They are bound by the priced loss, or by nothing. Where splits have prices, one more of zero comes first.
+    """
+    problem = relaxation.problem
+    sums = [relaxation.losses, *relaxation.amounts]
+    leaf = [0 if priced is None else priced.leaf, relaxation.fixed.leaf_penalty, *[0] * len(relaxation.amounts)]
+    if problem.max_leaf_nodes is not None:
+        sums.append(np.zeros_like(relaxation.losses))
+        leaf.append(1)
+    charges = groups = None
+    if relaxation.n_prices:
+        charges = np.zeros((len(leaf), relaxation.n_prices + 1, data.n_rows), np.int64)
+        if priced is not None:
+            charges[0, 1:] = priced.charges
+        charges[1 : 1 + len(relaxation.charges), 1:] = relaxation.charges
+        groups = 1 + relaxation.price_of[[c.feature for c in data.columns]]
+    counts, minima = counted_rows(problem)  # such rows are not merged
+    return criteria_of(
+        data, np.stack(sums), bound=None if priced is None else priced.losses, leaf=leaf, charges=charges,
+        groups=groups, counts=np.stack(counts) if counts else None, minima=minima,
+    )  # fmt: skip
 
 
 def _rounded_down(parts: Sequence[np.ndarray], prices: Sequence[float], shift: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from policytree.problem.types import BinnedData, Problem, Progress, SearchLimits, Solution, Status
-from policytree.solvers.constrained.lagrangian import Corner, Relaxation
+from policytree.solvers.constrained.lagrangian import Corner, Relaxation, criteria_of_relaxation
 from policytree.solvers.constrained.lagrangian_dual import Dual, Stopped
 from policytree.solvers.constrained.leaf_labels import best_labels
 from policytree.solvers.core.columns import coarser
@@ -29,11 +29,11 @@ from policytree.solvers.core.compilation import load_kernels, pareto_kernels
 from policytree.solvers.core.constraints import Constraint
 from policytree.solvers.core.fixed_point import useful_costs
 from policytree.solvers.core.limits import Clock, Stopwatch
-from policytree.solvers.core.rows import Splits, counted_rows
+from policytree.solvers.core.rows import Splits
 from policytree.solvers.core.scoring import scored_tree
 from policytree.solvers.core.shared_costs import shared_groups
 from policytree.solvers.exact.direct import solve_direct
-from policytree.solvers.multi_objective.pareto_front import MOST_DEPTH, ParetoSearch, criteria_of, read_tree
+from policytree.solvers.multi_objective.pareto_front import MOST_DEPTH, ParetoSearch, read_tree
 
 
 @dataclass(eq=False)
@@ -237,7 +237,8 @@ class _Search:
     def _search(self, clock: Clock, depth: int, data: BinnedData, cuts: list[tuple[int, np.ndarray]]) -> None:
         """Search the trees of some cuts (for every column of the data: which it was, and which cuts it has)."""
         roots = np.flatnonzero(data.columns_of(self.problem.root_features))
-        search = ParetoSearch(self._criteria(data), clock.flag, roots.tolist(), self._owners(data))
+        criteria = criteria_of_relaxation(self.relaxation, data, self.dual.priced)
+        search = ParetoSearch(criteria, clock.flag, roots.tolist(), self._owners(data))
         caps = self._caps()
         before = self.cuts
         for points in search.parts(depth, caps, self._shift()):
@@ -252,31 +253,6 @@ class _Search:
     def _owners(self, data: BinnedData) -> np.ndarray:
         """The test groups of columns that paths pay for once."""
         return shared_groups(self.problem, self.relaxation.is_priced, data)
-
-    def _criteria(self, data: BinnedData):
-        """Loss, sums and, where leaves are limited, their number; bound by the priced loss.
-
-        Where splits have prices, one more of zero comes first.
-        """
-        relaxation, problem = self.relaxation, self.problem
-        priced = self.dual.priced
-        assert priced is not None
-        sums = [relaxation.losses, *relaxation.amounts]
-        leaf = [priced.leaf, relaxation.fixed.leaf_penalty, *[0] * len(relaxation.amounts)]
-        if problem.max_leaf_nodes is not None:
-            sums.append(np.zeros_like(relaxation.losses))
-            leaf.append(1)
-        charges = groups = None
-        if relaxation.n_prices:
-            charges = np.zeros((len(leaf), relaxation.n_prices + 1, data.n_rows), np.int64)
-            charges[0, 1:] = priced.charges
-            charges[1 : 1 + len(relaxation.charges), 1:] = relaxation.charges
-            groups = 1 + relaxation.price_of[[c.feature for c in data.columns]]
-        counts, minima = counted_rows(problem)  # such rows are not merged
-        return criteria_of(
-            data, np.stack(sums), bound=priced.losses, leaf=leaf, charges=charges, groups=groups,
-            counts=np.stack(counts) if counts else None, minima=minima,
-        )  # fmt: skip
 
     def _shift(self) -> int:
         assert self.dual.priced is not None
