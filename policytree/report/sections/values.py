@@ -9,6 +9,7 @@ from policytree.evaluation.policy_value.tables import OPTIMISM
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material, capitalised
 from policytree.report.sections.tree import outcome_range
+from policytree.weighting.instrument import COMPLIERS
 
 NOT_COMPUTED = "Not computed (--no-value). In Python, pass the table of cross_val_policy_value among the results."
 
@@ -19,22 +20,33 @@ def values_sections(material: Material) -> list[Section]:
     if values is None:
         return [Section("values", "Value, held out", (Words(NOT_COMPUTED),))]
     unit = "" if material.study.times is None else material.study.value_unit
-    blocks: tuple[Block, ...] = (rules_table(values, unit), Words(_explanation(material, values)))
+    blocks: tuple[Block, ...] = (
+        rules_table(values, unit, whose=_whose(material)),
+        Words(_explanation(material, values)),
+    )
     sections = [Section("values", "Value, held out", blocks)]
     if values.optimism:
         sections.append(Section("optimism", "Optimism", _optimism(values)))
     return sections
 
 
-def rules_table(values: PolicyValueTable | RuleValues, unit: str = "", what: str = "") -> Table:
+def _whose(material: Material) -> str:
+    """Whose values they are, where people of the study do not all count with their own."""
+    if material.study.by_offers and material.rewards is not None and material.rewards.estimand == COMPLIERS:
+        return ", of compliers per person of all"
+    return material.of_whom
+
+
+def rules_table(values: PolicyValueTable | RuleValues, unit: str = "", what: str = "", whose: str = "") -> Table:
     """Value of every rule, and the tree's advantage over it, with intervals.
 
-    ``unit``: of the values, if it is said; ``what`` rules give, where that is no treatment.
+    ``unit``: of the values, if it is said; ``what`` rules give, where that is no treatment; ``whose`` values they are.
     """
     policy = values.estimates[POLICY]
     interval = f"{100 * policy.level:g}% interval"
     digits = values.digits
-    about = f"{f' over {what}' if what else ''}{f' ({unit})' if unit else ''}"
+    about = f"{f' over {what}' if what else ''}{whose}{f' ({unit})' if unit else ''}"
+    size = values.size() if isinstance(values, PolicyValueTable) else size_text(policy)
     cells = []
     for rule, estimate in values.estimates.items():
         difference = values.differences.get(rule)
@@ -46,7 +58,7 @@ def rules_table(values: PolicyValueTable | RuleValues, unit: str = "", what: str
     frame = values.to_frame()
     return Table(
         ("rule", "value", interval, "tree - rule", interval), tuple(cells),
-        f"Held-out values of all rules{about}, by {size_text(policy)}",
+        f"Held-out values of all rules{about}, by {size}",
         strong=(list(values.estimates).index(POLICY),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
@@ -65,7 +77,8 @@ def values_picture(material: Material, values: PolicyValueTable) -> Picture:
         "xlabel": f"held-out {study.value}{f', {unit}' if unit else ''}",
     }  # fmt: skip
     marked = "" if values.verdict.reason is Reason.UNCLEAR else f" Blue: {values.verdict.rule}, see above."
-    caption = f"What every option is worth to people who had no part in the rules, with intervals.{marked}"
+    people = "people of the target" if material.to_target else "people"
+    caption = f"What every option is worth to {people} who had no part in the rules, with intervals.{marked}"
     return Picture(
         "values", data, f"Held-out value of every rule with its interval, {better} is better: {shown}.", caption
     )
