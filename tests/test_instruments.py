@@ -279,6 +279,40 @@ def test_arguments_that_do_not_belong_together_are_refused(rng, settings, argume
         RewardEstimator(**settings).fit(data["outcome"], data["taken"], X=data[["x"]], **given)
 
 
+@pytest.mark.parametrize("kind", ["the same", "in words", "turned", "array", "in W"])
+def test_an_instrument_among_the_covariates_is_refused(rng, kind):
+    data = study(240, rng)
+    X = data[["x", "town", "offer"]]
+    if kind == "in words":
+        X = X.assign(offer=np.where(X["offer"] == 1, "voucher", "none"))
+    if kind == "turned":
+        X = X.assign(offer=1.0 - X["offer"])
+    given, name = {"X": X}, "'offer' of X"
+    if kind == "array":
+        given, name = {"X": data[["x", "offer"]].to_numpy()}, "1 of X"
+    if kind == "in W":
+        given, name = {"X": X[["x"]], "W": X[["offer"]]}, "'offer' of W"
+    for estimator in (RewardEstimator(method="instrument"), DRPolicyTree(max_depth=1)):
+        with pytest.raises(InputError, match=f"^Column {name} tells the instrument's value in every row; leave it out"):
+            estimator.fit(data["outcome"], data["taken"], instrument=data["offer"], **given)
+
+
+def test_covariates_that_go_with_the_instrument_are_none(rng):
+    """One that is equal to it in all rows but one, and one with more values, are covariates."""
+    data = study(240, rng)
+    like = data["offer"].where(data.index != 3, 1 - data["offer"])
+    finer = np.where(data["offer"] == 1, "voucher", np.where(data.index % 2, "none", "nothing"))
+    model = RewardEstimator(method="instrument", estimand="compliers", random_state=0)
+    for column in (like, finer):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OverlapWarning)
+            model.fit(
+                data["outcome"], data["taken"], X=data[["x"]].assign(also=column), instrument=data["offer"],
+                propensity=0.5,
+            )  # fmt: skip
+        assert np.isfinite(model.rewards_.to_numpy()).all()
+
+
 def test_bad_instruments_are_refused(rng):
     data = study(200, rng)
     model = RewardEstimator(method="instrument", random_state=0)

@@ -722,6 +722,10 @@ def test_a_report_says_whom_it_is_about():
     report = StudyReport(tree, Y, T, X=table, results=[values, overlap, transport_sensitivity(values)])
     text = " ".join(report.to_text().split())
     assert "The people this is about" in text and str(overlap).splitlines()[0] in text
+    assert report.content.subtitle == "A rule for the largest mean outcome in the target"
+    assert "Held-out values of all rules in the target, by 350 rows, 200 of the study and 150 of the target" in text
+    assert "another population, 150 people of whom covariates are known" in text and "Dahabreh IJ" in text
+    assert f"{overlap.outside:.1%} of the target are outside the study's range in some column, most in" in text
     assert report.content.section("target").blocks[0].text.startswith("Values, differences, leaves")
     with pytest.raises(InputError, match="more than one TargetOverlap"):
         StudyReport(tree, Y, T, X=table, results=[overlap, overlap])

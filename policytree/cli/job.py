@@ -94,7 +94,7 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     study = _study(job)
     _check_target(job, study)
     tree = tree_options(job.tree, study, job.honest or 0.0)
-    study = replace(study, notes=(*study.notes, *leaf_size_notes(tree, job.tree)))
+    study = replace(study, notes=(*study.notes, *leaf_size_notes(tree, job.tree, study.people is not None)))
     job = replace(job, tree=tree)
     control, chosen, named = chosen_control(job.control, study)
     job = replace(job, control=control, control_is_named=named)

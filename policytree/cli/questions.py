@@ -45,6 +45,10 @@ DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
 LIMITS = ("limits", "max_share_gap", "max_value_gap", "worst_group")
 PATH_LIMITS = ("max_share", "min_share", "max_expected_cost", *LIMITS)  # with which no path of budgets is known
 TIE_LIMITS = ("budget", *PATH_LIMITS)
+# What a report says of warnings in its own way: where they were heard, and what to look at.
+HEARD_INSIDE = re.compile(
+    r"^In (cross-validation|a resample): | \(\d+ more such warnings in [a-z ]+\)$| target_overlap says where\."
+)
 SAME_WORDS = 8  # at the beginning of warnings of one kind, without their numbers
 Answer = Callable[[Callable[[int, int], None]], list[Any]]
 
@@ -305,7 +309,7 @@ def merge_warnings(heard: list[warnings.WarningMessage], into: dict[str, str], w
     """
     kinds: dict[str, list[str]] = {}
     for warning in heard:
-        words = str(warning.message).split()
+        words = HEARD_INSIDE.sub("", str(warning.message)).split()
         beginning = " ".join(re.sub(r"[^a-z ]", "", word.casefold()) for word in words[:SAME_WORDS])
         kinds.setdefault(f"{warning.category.__name__}: {beginning}", []).append(" ".join(words))
     for kind, messages in kinds.items():

@@ -122,11 +122,16 @@ def _known_outcomes(seen: Observed) -> np.ndarray:
     return np.where(known, y, values[counts.argmax()])
 
 
-def leaf_size_notes(options: dict, asked: dict) -> list[str]:
+def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:
     """What was decided about the smallest leaves without being asked; nothing if all was said."""
     if None not in (asked["min_samples_leaf"], asked["min_samples_per_treatment"]):
         return []
     leaf, per_arm = options["min_samples_leaf"], options["min_samples_per_treatment"]
+    if of_target:
+        return [
+            f"Every leaf holds at least {leaf:,} rows of study and target together (--min-samples-leaf): with fewer a "
+            "leaf shows nothing."
+        ]
     return [
         f"Every leaf holds at least {leaf:,} rows, and {per_arm:,} of every treatment (--min-samples-leaf and "
         "--min-samples-per-treatment; 0 of every treatment: any leaf): with fewer a leaf shows nothing."

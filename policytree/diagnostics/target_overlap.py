@@ -72,17 +72,27 @@ class TargetOverlap:
     participation: np.ndarray = field(repr=False)
     study: np.ndarray = field(repr=False)
 
+    def _outside_text(self) -> str:
+        worst = self.columns["outside"].sort_values(ascending=False)
+        if self.outside == 0.0:
+            return "Nobody of the target is outside the study's range in any column"
+        most = f", most in {worst.index[0]} ({worst.iloc[0]:.1%})"
+        return f"{self.outside:.1%} of the target are outside the study's range in some column{most}"
+
+    def _rare_text(self) -> str:
+        if self.rare == 0.0 and self.n_lowered == 0:
+            return ", and no weight is so large that it is lowered"
+        return (
+            f"; people like {self.rare:.1%} of them are so rare in the study that weights are lowered to "
+            f"{self.max_target_weight:g} (rows of the study whose weight is lowered: {self.n_lowered:,})"
+        )
+
     def __str__(self) -> str:
         lines = [
             f"Weighted to the {self.n_target:,} people of the target, the {self.n_study:,} rows of the study are as "
             f"good as {self.effective_rows:,.0f}.",
-            f"{self.outside:.1%} of the target are outside the study's range in some column; people like "
-            f"{self.rare:.1%} of them are so rare in the study that weights are lowered to "
-            f"{self.max_target_weight:g} (rows of the study whose weight is lowered: {self.n_lowered:,}).",
+            f"{self._outside_text()}{self._rare_text()}.",
         ]
-        worst = self.columns["outside"].sort_values(ascending=False)
-        if len(worst) and worst.iloc[0] > 0.0:
-            lines.append(f"Most are outside in {worst.index[0]}: {worst.iloc[0]:.1%} of the target.")
         after = self.balance["difference_after"].abs().dropna()
         if len(after):
             lines.append(

@@ -243,8 +243,8 @@ def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
     return table.filter(like="difference_").abs().groupby(level="covariate", sort=False).max()
 
 
-def draw_balance(size: pd.DataFrame, ax: Any = None):
-    """Axes with a line for each covariate of :func:`largest_differences`, the largest on top."""
+def draw_balance(size: pd.DataFrame, ax: Any = None, what: str = "treatment"):
+    """Axes with a line for each covariate of :func:`largest_differences` of two ``what``, the largest on top."""
     size = size.sort_values("difference_before")
     ax = new_axes(ax, WIDTH, 1.4 + 0.22 * len(size))
     at, weighted = np.arange(len(size)), "difference_after" in size
@@ -256,7 +256,7 @@ def draw_balance(size: pd.DataFrame, ax: Any = None):
     ax.set_yticks(at, [short_name(name) for name in size.index], parse_math=False)
     most = float(np.nanmax(size.to_numpy(), initial=LARGE_DIFFERENCE))
     ax.set_xlim(-0.03 * most, 1.06 * most)  # no point on the frame
-    ax.set_xlabel("largest standardised difference\nbetween two treatments")
+    ax.set_xlabel(f"largest standardised difference\nbetween two {what}s")
     return ax
 
 

@@ -81,7 +81,8 @@ def _overlap(data: dict[str, Any]):
 
 def _balance(data: dict[str, Any]):
     columns = {f"difference_{name}": data[name] for name in ("before", "after") if name in data}
-    return draw_balance(pd.DataFrame(columns, index=data["covariates"], dtype=float)).figure
+    table = pd.DataFrame(columns, index=data["covariates"], dtype=float)
+    return draw_balance(table, what=data.get("what", "treatment")).figure
 
 
 def _curves(data: dict[str, Any]):

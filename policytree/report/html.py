@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from policytree.report.content import Content, Fold, Outline, Picture
 from policytree.report.drawing import cleaned, draw
 
 TEMPLATES = Path(__file__).parent / "templates"
+INTERVAL = re.compile(r"\[[-+\d.,]+, [-+\d.,]+\]")
 
 
 def to_html(content: Content) -> str:
@@ -49,7 +51,11 @@ def _environment() -> Environment:
         loader=PackageLoader("policytree.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"shown": shown, "kind": lambda block: type(block).__name__.lower()}
+    environment.filters |= {
+        "shown": shown,
+        "whole_intervals": whole_intervals,
+        "kind": lambda block: type(block).__name__.lower(),
+    }
     return environment
 
 
@@ -57,6 +63,11 @@ def shown(text: str) -> Markup:
     """A text that is safe in a page: hidden characters are written out, markup is escaped, the direction is kept."""
     escaped = str(escape(visible(str(text))))
     return Markup(set_apart(escaped, lambda words: f"<bdi>{words}</bdi>"))
+
+
+def whole_intervals(text: Markup) -> Markup:
+    """A cell whose intervals, [low, high], do not break over lines."""
+    return Markup(INTERVAL.sub(r'<span class="interval">\g<0></span>', str(text)))
 
 
 def program(trees: Sequence[Outline]) -> Markup:

@@ -240,6 +240,11 @@ class Material:
         return self.rewards is not None and self.rewards.participation_ is not None
 
     @property
+    def of_whom(self) -> str:
+        """Whose values and effects are told, where it is not everybody in the study: words that follow a value."""
+        return " in the target" if self.to_target else ""
+
+    @property
     def known_propensity(self) -> bool:
         """Whether propensities were given, as in a trial, and not estimated."""
         rewards = self.rewards

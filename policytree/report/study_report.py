@@ -321,5 +321,5 @@ def make_content(material: Material) -> Content:
     title = study.about.title or f"Which {study.about.treatment}, for whom?"
     goal = "largest" if study.direction == "maximize" else "smallest"
     source = f" ({study.about.source})" if study.about.source else ""
-    subtitle = f"A rule for the {goal} {study.value}{source}"
+    subtitle = f"A rule for the {goal} {study.value}{material.of_whom}{source}"
     return Content(title, subtitle, tuple(section for section in sections if section is not None))

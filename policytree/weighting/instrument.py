@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.weighting.cluster_robust import covariance_of_means, mean_and_influence
 from policytree.weighting.doubly_robust import DoublyRobust
-from policytree.weighting.observed import Observed
+from policytree.weighting.observed import Instrument, Observed
 from policytree.weighting.scheme import Nuisances
 
 COMPLIERS = "compliers"
 WEAK_F, USELESS_F = 10.0, 4.0  # of the first stage: below, intervals are too short; nothing is identified
+LOOKED_AT = 1_000  # rows that show whether a column has more values than there are offers
 WARN_SHARE = 0.05  # of rows with little compliance
 
 
@@ -261,6 +265,41 @@ class InstrumentalVariable:
     def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, 2), in the outcome's unit: what each treatment brings beyond the first."""
         return over_first(self.effects(observed, nuisances)[0])
+
+
+def refuse_as_covariate(instrument: Instrument, **tables: Any) -> None:
+    """Refuse covariates that are the instrument: given such a column nobody could have had another offer.
+
+    Parameters
+    ----------
+    instrument : Instrument
+        Of n rows.
+    **tables : table of shape (n, p), or None
+        By the argument's name.
+
+    Raises
+    ------
+    InputError
+        If a column has another value for every offer, and one only.
+    """
+    n_offers = len(instrument.offers)
+    for argument, table in tables.items():
+        if table is None:
+            continue
+        frame = as_pandas(table, argument)
+        frame = pd.DataFrame(np.asarray(table)) if frame is None else frame
+        if len(frame) != len(instrument.code):
+            continue  # refused for its length
+        for name in frame.columns:
+            if frame[name].iloc[:LOOKED_AT].nunique() > n_offers:
+                continue
+            codes, values = pd.factorize(frame[name])
+            pairs = np.unique(codes * n_offers + instrument.code)
+            if len(values) == n_offers == len(pairs) and codes.min() >= 0:
+                raise InputError(
+                    f"Column {name!r} of {argument} tells the instrument's value in every row; leave it out: "
+                    "covariates are what was known before anybody was offered anything."
+                )
 
 
 def over_first(effect: np.ndarray) -> np.ndarray:

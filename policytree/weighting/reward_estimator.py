@@ -31,6 +31,7 @@ from policytree.weighting.instrument import (
     first_stage,
     offer_scores,
     over_first,
+    refuse_as_covariate,
     warn_of_little_compliance,
 )
 from policytree.weighting.nuisances import (
@@ -365,7 +366,8 @@ class RewardEstimator(NestedParameters):
             residuals divided by the probability of being seen as well, given X, W and T.
         instrument : column of n labels, optional
             With ``method="instrument"``: what every row was offered or encouraged to, which moves people towards
-            treatments and bears on outcomes in no other way, given X and W. Two values or several.
+            treatments and bears on outcomes in no other way, given X and W, which must not hold it. Two values or
+            several.
         study : column of n booleans (or 0 and 1), optional
             True for rows of the study, False for people of a target, about whom the rewards then are
             (:class:`policytree.weighting.DoublyRobustTarget`). Of the target only covariates are read; Y, T and the
@@ -416,6 +418,8 @@ class RewardEstimator(NestedParameters):
             study=study,
         )  # fmt: skip
         self.treatments_ = observed.treatments
+        if observed.instrument is not None:
+            refuse_as_covariate(observed.instrument, X=X, W=W)
         observed = self._by_offer(observed)
         scheme = resolve_scheme(self, observed.treatments, observed.study is not None)
         check_parameters(self, observed.n_arms)

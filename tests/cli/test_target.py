@@ -50,6 +50,9 @@ def test_the_report_says_whom_it_is_about(designed):
     assert "would be undone if, at the same covariates, effects in the target were smaller by" in text
     assert "Status quo: what the study's way of assigning treatments would bring" in text
     assert "Use the policy tree" in out and "400 rows" in out
+    assert "of study and target together" in text and "for people of the target" not in text
+    assert text.count("outside the study's range in some column (most in age") == 1  # and where else it was heard
+    assert "(Likewise in the refits.)" in text and "target_overlap" not in text
     assert '"The people this is about"' in json.dumps(json.loads((folder / "report.json").read_text()))
 
 

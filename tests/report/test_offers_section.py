@@ -213,3 +213,26 @@ def test_the_check_finds_what_is_wrong_with_offers(study):
     recorded = X.assign(site=np.where(offered["instrument"] == "voucher", "in", "out"))
     (found,) = check_study(recorded, T, Y, **offered).of("serious")
     assert found.column == "site" and "nearly determines the offer" in found.found
+
+
+def test_the_page_keeps_intervals_whole_and_captions_in_sight(study, fitted, report):
+    page = report.to_html()
+    assert page.count('<span class="interval">[') > 5 and "&lt;span" not in page
+    assert "<caption><span>Offers, adjusted for covariates" in page
+    X, T, Y, offered, groups = study
+    values = cross_val_policy_value(fitted, Y, T, X=X, groups=groups, cv=2, n_repeats=1, random_state=0, **offered)
+    text = " ".join(StudyReport(fitted, Y, T, X=X, groups=groups, results=values, **offered).to_text().split())
+    assert "Held-out values of all rules, of compliers per person of all, by 280 rows in" in text
+    picture = next(
+        b for b in report.content.section("support").blocks if isinstance(b, Picture) and b.kind == "balance"
+    )
+    assert picture.data["what"] == "offer"
+
+
+def test_the_verdict_over_offers_speaks_of_offers(study, fitted):
+    X, T, Y, offered, groups = study
+    options = {"cv": 2, "n_repeats": 1, "random_state": 0}
+    rule = offer_rule(fitted, Y, T, X=X, groups=groups, propensity=0.5, treatment_cost=1.0, **offered, **options)
+    free = offer_rule(fitted, Y, T, X=X, groups=groups, propensity=0.5, **offered, **options)
+    for verdict in (rule.values.verdict, free.values.verdict):
+        assert "offer" in str(verdict) and "treatment" not in str(verdict)

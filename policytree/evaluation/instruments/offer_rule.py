@@ -18,7 +18,7 @@ from policytree.estimators import DRPolicyTree
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import REPEATED
-from policytree.evaluation.policy_value.verdict import Verdict
+from policytree.evaluation.policy_value.verdict import OFFER_WORDS, Verdict
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
@@ -176,8 +176,8 @@ def offer_rule(
             tree, **data, control=control, validation=validation, cv=cv, n_repeats=n_repeats, level=level,
             random_state=random_state, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
-        if treatment_cost:
-            values = replace(values, verdict=_net_only(values.verdict))
+        verdict = _net_only(values.verdict) if treatment_cost else values.verdict
+        values = replace(values, verdict=replace(verdict, words=OFFER_WORDS))
     offers = tree.reward_estimator_.treatments_
     costs = treatment_costs({} if offer_costs is None else offer_costs, observed.n, offers)
     frame = pd.DataFrame(costs, index=observed.index, columns=offers)

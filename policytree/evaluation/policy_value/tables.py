@@ -266,8 +266,13 @@ class PolicyValueTable:
         return "\n".join(lines)
 
     def size(self) -> str:
-        """How many rows, and clusters, were judged."""
-        return size_text(self.estimates[POLICY])
+        """How many rows, and clusters, were judged; with a target, how many of them are its people."""
+        judged, study = self.estimates[POLICY], self.observed.study
+        if study is None:
+            return size_text(judged)
+        if judged.n != len(study):
+            return f"{size_text(judged)} of study and target"
+        return f"{size_text(judged)}, {study.sum():,} of the study and {(~study).sum():,} of the target"
 
     def statements(self) -> tuple[str, ...]:
         """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""

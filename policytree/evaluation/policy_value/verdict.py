@@ -80,6 +80,7 @@ class Words:
 
 
 TREE_WORDS = Words()
+OFFER_WORDS = Words(single="single offer", fixed="offer")
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def heterogeneity_section(material: Material) -> Section:
         for label, row in rows
     )  # fmt: skip
     columns = ("effect of", "average", "std. error", "slope", "std. error", "p (Holm)")
-    caption = f"Average effects{_of_whom(material)}, by {_of_all(test.n, material)}"
+    caption = f"Average effects{material.of_whom}, by {_of_all(test.n, material)}"
     table = Table(columns, cells, caption, numbers=tuple({"treatment": str(k)} | row for k, row in rows))
     study = material.study
     speaks, costs = ("above" if study.direction == "maximize" else "below"), _before_costs(material)
@@ -53,11 +53,6 @@ def heterogeneity_section(material: Material) -> Section:
     )
     blocks: tuple[Block, ...] = (Words(str(test), "lead"), table, Words(words))
     return Section("heterogeneity", HETEROGENEITY, blocks)
-
-
-def _of_whom(material: Material) -> str:
-    """Whose effects are averaged, where they are not those of the study's people."""
-    return " in the target" if material.to_target else ""
 
 
 def _of_target(material: Material) -> str:
@@ -113,7 +108,16 @@ def _ranking(ranking: Ranking, material: Material) -> list[Block]:
     data = {"lines": curves, "xlabel": "share treated, by priority", "ylabel": ylabel}
     picture = Picture("curves", data, f"TOC curves. {ranking}")
     first, *others = _sentences(str(ranking))
-    return [first, *_beside_effects(ranking, material), *others, picture, table, Words(MEANING[ranking.target])]
+    of_target = [Words("Gains are those of people of the target.", "note")] if material.to_target else []
+    return [
+        first,
+        *of_target,
+        *_beside_effects(ranking, material),
+        *others,
+        picture,
+        table,
+        Words(MEANING[ranking.target]),
+    ]
 
 
 def _beside_effects(ranking: Ranking, material: Material) -> list[Block]:
@@ -124,7 +128,7 @@ def _beside_effects(ranking: Ranking, material: Material) -> list[Block]:
     single = ranking.treatment in map(str, test.table.index)
     if test.n == n and single and not smaller:
         return []
-    whose = f"everybody{_of_whom(material)}, by {_of_all(test.n, material)}{_before_costs(material)}"
+    whose = f"everybody{material.of_whom}, by {_of_all(test.n, material)}{_before_costs(material)}"
     text = f"The average effects under “{HETEROGENEITY}” are of one treatment for {whose}."
     if test.n != n:
         text += f" Here {n:,} rows judge the order, so that averages differ by chance."

@@ -65,6 +65,10 @@ TAN = (
     "Tan Z (2006). Regression and weighting methods for causal inference using instrumental variables. Journal of the "
     "American Statistical Association 101(476), 1607-1618."
 )
+DAHABREH = (
+    "Dahabreh IJ, Robertson SE, Steingrimsson JA, Stuart EA, Hernán MA (2020). Extending inferences from a randomized "
+    "trial to a new target population. Statistics in Medicine 39(14), 1999-2014."
+)
 BOOTSTRAP = "Efron B, Tibshirani R (1993). An Introduction to the Bootstrap. Chapman & Hall."
 
 
@@ -118,6 +122,14 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
             f"Rewards of every treatment were estimated by {folds}cross-fitted augmented inverse propensity weighting "
             f"{cite(ROBINS, CROSS_FITTING)}, with propensities {known}."
         )
+        if material.to_target:
+            n_target = int((material.rewards.population_ > 0.0).sum())
+            sentences.append(
+                f"Values and effects are those of another population, {n_target:,} people of whom covariates are "
+                "known: rewards are the outcome models' predictions for these people, and residuals of the study "
+                f"weighted by the estimated odds of belonging to them {cite(DAHABREH)}. People with the same "
+                "covariates are taken to have the same effects in both (transportability)."
+            )
     if material.rewards is not None:
         if study.times is not None:
             sentences.append(

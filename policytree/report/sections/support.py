@@ -107,6 +107,7 @@ def _balance(material: Material) -> tuple[Block, ...]:
     )
     shown = size.head(MOST_COVARIATES)
     data = {"covariates": list(map(str, shown.index)), "before": _plain(shown["difference_before"])}
+    data["what"] = study.what
     if weighted:
         data["after"] = _plain(shown["difference_after"])
     alt = f"Largest standardised difference between two {study.what}s, by covariate. " + words

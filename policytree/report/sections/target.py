@@ -16,7 +16,7 @@ ABOUT = (
     "covariates. That is right if the outcome models are, or if the odds and the propensities are, provided that "
     "people with the same covariates have the same effects in both. No data of the study can show that. What people "
     "got, and how it went, is told of the study alone; the status quo is what the study's way of assigning treatments "
-    "would bring in the target. Where rows are counted in the tree, they are of both."
+    "would bring in the target. Where rows and their shares stand in the tree, they are of both."
 )
 
 

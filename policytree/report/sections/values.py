@@ -10,6 +10,7 @@ from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material, capitalised
 from policytree.report.sections.tree import outcome_range
+from policytree.weighting.instrument import COMPLIERS
 
 NOT_COMPUTED = "Not computed (--no-value). In Python, pass the table of cross_val_policy_value among the results."
 
@@ -20,16 +21,26 @@ def values_sections(material: Material) -> list[Section]:
     if values is None:
         return [Section("values", "Value, held out", (Words(NOT_COMPUTED),))]
     unit = "" if material.study.times is None else material.study.value_unit
-    blocks: tuple[Block, ...] = (rules_table(values, unit), Words(_explanation(material, values)))
+    blocks: tuple[Block, ...] = (
+        rules_table(values, unit, whose=_whose(material)),
+        Words(_explanation(material, values)),
+    )
     sections = [Section("values", "Value, held out", blocks)]
     if values.optimism:
         sections.append(Section("optimism", "Optimism", _optimism(values)))
     return sections
 
 
+def _whose(material: Material) -> str:
+    """Whose values they are, where people of the study do not all count with their own."""
+    if material.study.by_offers and material.rewards is not None and material.rewards.estimand == COMPLIERS:
+        return ", of compliers per person of all"
+    return material.of_whom
+
+
 def rules_table(
     values: PolicyValueTable | RuleValues | RegimeValueTable, unit: str = "", what: str = "", own: str = POLICY,
-    short: str = "tree",
+    short: str = "tree", whose: str = "",
 ) -> Table:  # fmt: skip
     """Value of every rule, and the advantage over it of the rule that was learnt, with intervals.
 
@@ -42,11 +53,14 @@ def rules_table(
         What rules give, where that is no treatment.
     own, short : str
         The learnt rule, by its name in the table and in a few letters.
+    whose : str
+        Whose values they are, where that is not said.
     """
     policy = values.estimates[own]
     interval = f"{100 * policy.level:g}% interval"
     digits = values.digits
-    about = f"{f' over {what}' if what else ''}{f' ({unit})' if unit else ''}"
+    about = f"{f' over {what}' if what else ''}{whose}{f' ({unit})' if unit else ''}"
+    size = values.size() if isinstance(values, PolicyValueTable) else size_text(policy)
     cells = []
     for rule, estimate in values.estimates.items():
         difference = values.differences.get(rule)
@@ -58,7 +72,7 @@ def rules_table(
     frame = values.to_frame()
     return Table(
         ("rule", "value", interval, f"{short} - rule", interval), tuple(cells),
-        f"Held-out values of all rules{about}, by {size_text(policy)}",
+        f"Held-out values of all rules{about}, by {size}",
         strong=(list(values.estimates).index(own),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
@@ -68,11 +82,16 @@ def values_picture(material: Material, values: PolicyValueTable) -> Picture:
     """The values of all options; the verdict's option is marked."""
     study = material.study
     unit = study.about.unit if study.times is None else ""  # a horizon has its unit beside it
-    return picture_of_values(values, study.value, unit, outcome_range(material))
+    people = "people of the target" if material.to_target else "people"
+    return picture_of_values(values, study.value, unit, outcome_range(material), people)
 
 
 def picture_of_values(
-    values: PolicyValueTable | RegimeValueTable, value: str, unit: str, limits: list[float] | None
+    values: PolicyValueTable | RegimeValueTable,
+    value: str,
+    unit: str,
+    limits: list[float] | None,
+    people: str = "people",
 ) -> Picture:
     """The values of all rules of a table; the verdict's rule is marked.
 
@@ -83,6 +102,8 @@ def picture_of_values(
         What values are, and what they are measured in.
     limits : list of two floats, or None
         Between which every value lies, if that is known.
+    people : str
+        Whose values they are.
     """
     rows = {
         rule: [e.value, e.lower, e.upper] for rule, e in values.estimates.items() if e.lower == e.lower
@@ -94,7 +115,7 @@ def picture_of_values(
         "xlabel": f"held-out {value}{f', {unit}' if unit else ''}",
     }  # fmt: skip
     marked = "" if values.verdict.reason is Reason.UNCLEAR else f" Blue: {values.verdict.rule}, see above."
-    caption = f"What every option is worth to people who had no part in the rules, with intervals.{marked}"
+    caption = f"What every option is worth to {people} who had no part in the rules, with intervals.{marked}"
     return Picture(
         "values", data, f"Held-out value of every rule with its interval, {better} is better: {shown}.", caption
     )
