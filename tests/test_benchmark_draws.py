@@ -1,5 +1,6 @@
 """Simulations of the benchmarks keep every draw and go on where they ended."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -50,3 +51,25 @@ def test_tables_are_written_below_their_texts(tmp_path, capsys):
     written = (tmp_path / "sums.md").read_text(encoding="utf-8")
     assert written.startswith("# Sums\n") and written.endswith("Of few.\n\n| runs |\n|---|\n| 2 |\n")
     assert "runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_the_published_design_has_the_effects_that_it_states(binary):
+    """The second of three arms adds X2, the third X2 + X3: slopes of rewards, by least squares."""
+    with benchmark_script("published_policy_trees") as script:
+        X, rewards = script.study(binary, 900, 4, 3, np.random.default_rng(0))
+        assert X.shape == (900, 4) and rewards.shape == (900, 3)
+        assert set(np.unique(X)) == {0.0, 1.0} if binary else len(np.unique(X)) == X.size
+        design = np.column_stack([np.ones(900), X])
+        gains = rewards[:, 1:] - rewards[:, :1]
+        slopes = np.linalg.lstsq(design, gains, rcond=None)[0][1:]
+        errors = gains.std(axis=0) / np.sqrt(900) / X.std()
+        assert (np.abs(slopes - np.array([[0, 0], [1, 1], [0, 1], [0, 0]])) < 4 * errors).all()
+
+
+def test_the_published_figures_are_those_of_the_paper():
+    with benchmark_script("published_policy_trees") as script:
+        (hardest,) = (cell for cell in script.CELLS if cell.name == "continuous 2,000 x 10, 3 arms, depth 3")
+        assert script.seconds_text(hardest.fastpolicytree_seconds) == "37.9 min"
+        assert script.seconds_text(hardest.policytree_seconds) == "12.4 h"
+        assert script.seconds_text(0.21) == "0.21 s"

@@ -10,6 +10,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
 from policytree import DRPolicyTree, InputError, RewardEstimator, Status, StudyReport, cross_val_policy_value
+from policytree.estimators import base
+from policytree.solvers.core.compilation import load_kernels
+from policytree.solvers.exact import direct
 
 
 @pytest.fixture
@@ -139,3 +142,40 @@ def test_held_out_values_and_the_report_take_rewards_as_one_object(trial):
         texts.append(StudyReport(model.fit(Y, T, X=X, propensity=propensity), Y, T, X=X, results=tables[-1]).to_text())
     pd.testing.assert_frame_equal(tables[0].to_frame(), tables[1].to_frame())
     assert "RewardEstimator" in texts[1] and "RewardEstimator" not in texts[0]
+
+
+@pytest.mark.filterwarnings("ignore:The search ended by time limit")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_depth": 2},
+        {"max_depth": 3},
+        {"max_depth": 3, "min_samples_per_treatment": 5, "max_leaf_nodes": 6, "columns": "rounded"},
+        {"max_depth": 3, "columns": "two-valued"},
+        {"max_depth": 2, "columns": "rounded", "feature_costs": [0.01, 0.0, 0.02]},
+        {"max_depth": None, "regularization": 0.5},
+    ],
+)
+def test_kernels_are_asked_for_before_the_outcome_models(trial, settings, monkeypatch):
+    """All that the search loads was to be compiled beside the outcome models, judged without their rewards."""
+    X, T, Y, propensity = trial
+    columns = settings.pop("columns", "")
+    if columns:
+        X = (X > 0).astype(float) if columns == "two-valued" else X.round()
+    two = np.isin(T, ["a", "b"]) if columns == "two-valued" else np.ones(len(T), bool)  # blocks take two treatments
+    early, searched = [], []
+    model = DRPolicyTree(LinearRegression(), **settings, time_limit=2, random_state=0)
+
+    def in_background(needed):
+        assert not searched
+        early.extend((kernel, kind) for kernels, kind in needed for kernel in kernels)
+
+    def load(needed):
+        searched.extend((kernel, kind) for kernels, kind in needed for kernel in kernels)
+        return load_kernels(needed)
+
+    monkeypatch.setattr(base, "load_in_background", in_background)
+    monkeypatch.setattr(direct, "load_kernels", load)
+    chances = {arm: propensity[arm] / (0.8 if columns == "two-valued" else 1.0) for arm in np.unique(T[two])}
+    model.fit(Y[two], T[two], X=X[two], propensity=chances)
+    assert searched and set(searched) <= set(early)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 
-from policytree.common import own_thread
-from policytree.solvers.kernels import compiling, precompiled
+from policytree.common import file_locks, memory, own_thread
+from policytree.solvers.kernels import compiling, helping, precompiled, sharing
 
+ROOT = Path(__file__).parents[1]
 CALLEE = """
 from compiling import kernel
 STEP = 1
@@ -96,7 +99,7 @@ def test_where_nothing_can_be_written(folder):
         "caching._CacheLocator.ensure_cache_path = refuse\n",
         encoding="utf-8",
     )
-    assert run_in(folder, textwrap.dedent(code) + COUNT, PYTHONPATH=str(folder)) == "2 1 True"
+    assert run_in(folder, textwrap.dedent(code) + COUNT, PYTHONPATH=f"{folder}{os.pathsep}{ROOT}") == "2 1 True"
     assert not list(folder.rglob("*.nbi"))
 
 
@@ -160,9 +163,8 @@ def packages(tmp_path):
         (kernels / part / "__init__.py").touch()
     for each in (kernels, kernels.parent, kernels.parents[1]):
         (each / "__init__.py").touch()
-    copied = {"compiling.py": compiling, "precompiled.py": precompiled, "../../common/own_thread.py": own_thread}
-    for name, source in copied.items():
-        to = kernels / name
+    for source in (compiling, helping, precompiled, sharing, file_locks, memory, own_thread):
+        to = tmp_path.joinpath(*source.__name__.split(".")).with_suffix(".py")
         to.write_text(Path(source.__file__).read_text(encoding="utf-8"), encoding="utf-8")
     (kernels / "low" / "steps.py").write_text(STEP, encoding="utf-8")
     (kernels / "high" / "loops.py").write_text(TWICE, encoding="utf-8")
@@ -282,3 +284,118 @@ def test_threads_and_processes_compile_at_once(folder):
     ]
     assert [process.communicate()[0].strip() for process in started] == ["True"] * 3
     assert run_in(folder, COUNT) == "2 0 False"
+
+
+SHARED = """
+import os, time
+from pathlib import Path
+from numba.core import event
+from policytree.solvers.kernels import sharing
+import compiling
+from caller import run
+
+class Slow(event.Listener):
+    # Compiling lasts until others have met it.
+    def on_start(self, event):
+        Path("begun").touch()
+        while event.data["dispatcher"] is run and len(list(Path().glob("waits-*"))) < {until}:
+            time.sleep(.01)
+    def on_end(self, event):
+        pass
+
+def wait(others):
+    said.append(others)
+    Path(f"waits-{{os.getpid()}}").touch()
+
+sharing.LOOK_EVERY = 0.01
+compiling.sharing()._count_seats = lambda: {seats}
+said, heard = [], []
+with event.install_listener("numba:compile", Slow()):
+    compiling.compile_kernels([(run, "")], lambda: heard.append(1), wait)
+print(run(1), len(heard), len(said), *said)
+"""
+
+
+def start(folder: Path, code: str, **environment) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=without_cache_folder() | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"} | environment,
+    )  # fmt: skip
+
+
+def said_by(process: subprocess.Popen) -> list[str]:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out.split()
+
+
+def wait_for_file(path: Path) -> None:
+    end = time.monotonic() + 120
+    while not path.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_one_process_compiles_and_the_others_wait_for_its_files(folder):
+    code = SHARED.format(until=2, seats=1)
+    first = start(folder, code)
+    wait_for_file(folder / "begun")
+    others = [start(folder, code) for _ in range(2)]
+    assert said_by(first) == ["2", "1", "0"]
+    for other in others:
+        assert said_by(other) == ["2", "0", "1", str(first.pid), "on", socket.gethostname()]
+
+
+def test_a_killed_process_keeps_nobody_waiting(folder):
+    first = start(folder, SHARED.format(until=10**9, seats=1))
+    wait_for_file(folder / "begun")
+    second = start(folder, SHARED.format(until=0, seats=1))
+    while not list(folder.glob("waits-*")):
+        assert second.poll() is None
+        time.sleep(0.01)
+    first.kill()
+    first.communicate()
+    value, compiled, *_ = said_by(second)
+    assert (value, compiled) == ("2", "1")
+
+
+def test_nobody_waits_for_ever(folder):
+    hung = start(folder, SHARED.format(until=10**9, seats=1))
+    wait_for_file(folder / "begun")
+    waiting = start(folder, SHARED.format(until=0, seats=1), POLICYTREE_COMPILE_WAIT="0.5")
+    impatient = start(folder, SHARED.format(until=0, seats=1), POLICYTREE_COMPILE_WAIT="0")
+    assert said_by(waiting)[:3] == ["2", "1", "1"]
+    assert said_by(impatient)[:3] == ["2", "1", "0"]
+    hung.kill()
+    hung.communicate()
+
+
+def test_two_cores_compile_different_kernels(folder):
+    """With two seats, the second process compiles what the first one has not claimed, and loads what it has."""
+    (folder / "caller.py").write_text(
+        CALLER + "@kernel(takes=(types.int64,))\ndef more(x):\n    return step(x) + 1\n", encoding="utf-8"
+    )
+    code = SHARED.replace("import run", "import more, run").replace('(run, "")', '(run, ""), (more, "")')
+    names = "names = []\nSlow.on_end = lambda self, event: names.append(event.data['dispatcher'].py_func.__name__)\n"
+    code = code.replace("sharing.LOOK", names + "sharing.LOOK") + "\nprint(more(1), *sorted(names))"
+    first = start(folder, code.format(until=1, seats=2))
+    wait_for_file(folder / "begun")
+    second = start(folder, code.format(until=0, seats=2))
+    compiled = [said_by(first)[-1:], said_by(second)[-2:]]
+    assert compiled == [["run"], ["more", "step"]] or compiled == [["run"], ["3", "more"]]
+
+
+def test_a_helper_compiles_what_its_parent_names(folder):
+    code = """
+import caller, compiling, time
+from pathlib import Path
+from policytree.solvers.kernels import helping
+assert compiling.compile_in_background([(caller.run, "")])
+assert helping._started[0].wait(120) == 0
+seconds = compiling.compile_kernels([(caller.run, "")])
+print(caller.run(1), seconds, compiling.compile_in_background([(caller.run, "")]))
+"""
+    assert said_by(start(folder, code)) == ["2", "0.0", "False"]
+    none = code.replace("assert compiling", "assert not compiling").replace("assert helping", "# ")
+    (folder / "callee.py").write_text(CALLEE.format(separate=True) + "# a word\n", encoding="utf-8")
+    assert said_by(start(folder, none, POLICYTREE_COMPILE_HELPERS="0"))[0] == "2"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -144,3 +146,91 @@ def test_code_of_ones_own_is_compiled(name, value):
     environment = {key: each for key, each in os.environ.items() if not key.startswith("NUMBA_CPU")} | {name: value}
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert name.split("_FEATURES")[0].split("_NAME")[0] in said.stdout
+
+
+RECORD = """
+import sys
+from importlib import metadata
+from pathlib import Path
+from numba import types
+from policytree.solvers.kernels.compiling import record_kernels
+sys.path.insert(0, ".")
+kept = [object() for _ in range(int(sys.argv[1]))]  # so that addresses differ
+from expressions import run
+record_kernels([(run, "")], Path(sys.argv[2]))
+"""
+EXPRESSIONS = """
+from numba import types
+from policytree.solvers.kernels.compiling import kernel
+@kernel(separate=True)
+def least(x):
+    return (2 * x * x + 1).min()
+@kernel(takes=(types.float64[::1],))
+def run(x):
+    return least(x) + (x * x).sum()
+"""
+
+
+def test_two_recordings_are_the_same_bytes(tmp_path):
+    (tmp_path / "expressions.py").write_text(EXPRESSIONS, encoding="utf-8")
+    for k in ("1", "200000"):
+        settings = precompiled.environment() | {"NUMBA_CACHE_DIR": str(tmp_path / f"cache{k}"), "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", RECORD, k, tmp_path / k]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=os.environ | settings, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    one, two = ({file.name: file.read_bytes() for file in (tmp_path / k).iterdir()} for k in ("1", "200000"))
+    assert sorted(name.split(".")[1] for name in one) == ["json", "least", "run"]
+    assert one == two
+
+
+FIRST_FIT = """
+import time
+import numpy as np
+import policytree.estimators
+from policytree import PolicyTree
+from policytree.solvers.kernels.compiling import seconds_compiling
+rng = np.random.default_rng(0)
+X, rewards = rng.integers(0, 12, (600, 5)).astype(float), rng.normal(size=(600, 3))
+T = rng.integers(0, 3, 600)
+start = time.process_time()
+PolicyTree(max_depth=3).fit(X, rewards)
+seconds = time.process_time() - start
+start = time.process_time()
+PolicyTree(max_depth=3, min_samples_per_treatment=5, feature_costs=[.001] * 5, max_leaf_nodes=6).fit(X, rewards, T=T)
+constrained = time.process_time() - start
+start = time.process_time()
+PolicyTree(max_depth=None, regularization=.02, time_limit=60).fit(X, rewards[:, :2])
+print(policytree.__file__, seconds_compiling(), seconds, constrained, time.process_time() - start)
+"""
+
+
+@pytest.mark.slow
+def test_the_first_trees_of_the_whole_wheel(tmp_path):
+    """In an empty environment: with three arms, under constraints and without a depth limit, by processor time."""
+    if os.uname().machine != "x86_64" or sys.platform != "linux":
+        pytest.skip("wheels hold kernels for Linux on x86-64")
+    wheels = tmp_path / "wheels"
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
+    subprocess.run([ROOT / ".ci" / "wheel", wheels], check=True, capture_output=True, env=environment)
+    (wheel,) = wheels.glob("*.whl")
+    assert wheel.stat().st_size < 15e6
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    same = [f"{name}=={metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")]  # those it was built for
+    installed = subprocess.run(
+        [venv / "bin" / "pip", "install", "--quiet", wheel, *same], capture_output=True, text=True, check=False
+    )
+    if installed.returncode and re.search("connection|resolve host|No matching distribution", installed.stderr):
+        pytest.skip(f"its dependencies cannot be installed here: {installed.stderr[-300:]}")
+    assert installed.returncode == 0, installed.stderr
+    done = subprocess.run(
+        [venv / "bin" / "python", "-c", FIRST_FIT], capture_output=True, text=True, check=False, cwd=tmp_path,
+        env=environment | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    file, *numbers = done.stdout.split()
+    compiling_seconds, three_arms, constrained, unlimited = map(float, numbers)
+    assert file.startswith(str(venv)) and compiling_seconds == 0
+    assert three_arms < 2 and constrained < 2 and unlimited < 2

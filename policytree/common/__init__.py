@@ -5,6 +5,7 @@ calls.py         both orders of arguments (EconML's and scikit-learn's), and cle
 docstrings.py    docstrings that share entries: an argument is described once, and read in full where it is taken
 executors.py     tasks on external executors (anything with ``submit``, as in ``concurrent.futures``); data are sent
                  once
+file_locks.py    locks between processes, which the system frees when their holder ends
 lazy.py          packages whose names are imported on first use, so that each name costs only its own imports
 memory.py        free memory, as far as the system states it
 moved.py         modules under their names of the first release: they can still be imported, with a

@@ -18,6 +18,7 @@ from policytree.problem.types import Progress
 REFRESH_PER_SECOND = 5
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 COMPILING = "Compiling the search for this kind of problem, once on this machine"
+WAITING = "Waiting for another process that compiles the search{who}"
 LEAST_SHARE, LEAST_SECONDS = 0.02, 1.0  # before that much is done, an estimate of the time left is a guess
 
 _DISPLAY: ContextVar[StageDisplay | None] = ContextVar("policytree_display", default=None)
@@ -168,14 +169,27 @@ def reading_progress() -> Iterator[Callable[[str, int, int], None]]:
 @contextmanager
 def compiling_line() -> Iterator[None]:
     """Say that the search is being compiled: a stage inside :func:`stage_progress`, else a line on a terminal."""
+    with _stage_or_line(COMPILING):
+        yield
+
+
+@contextmanager
+def waiting_line(others: str) -> Iterator[None]:
+    """Say in the same way that another process compiles the search: ``others`` names it ("12 on host"), if known."""
+    with _stage_or_line(WAITING.format(who=f" ({others})" if others else "")):
+        yield
+
+
+@contextmanager
+def _stage_or_line(text: str) -> Iterator[None]:
     display = _DISPLAY.get()
     if display is not None:
-        with display.stage(COMPILING):
+        with display.stage(text):
             yield
         return
     console = Console(stderr=True)
     if console.is_terminal:
-        console.print(f"{COMPILING} ...", markup=False, highlight=False)
+        console.print(f"{text} ...", markup=False, highlight=False)
     yield
 
 

@@ -44,9 +44,14 @@ from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.compilation import load_in_background
 from policytree.solvers.core.exact_sums import rounded_sum
 from policytree.solvers.core.feasibility import no_split_fits
+from policytree.solvers.exact.engine_table import Case, kernels_of
 from policytree.solvers.exact.estimate import LONG, in_words
+
+# Kernels are judged by so many rows, and by this depth where data choose it.
+ROWS_TO_JUDGE, DEPTH_TO_JUDGE = 10_000, 3
 
 
 class TreeEstimator(TableViews, SearchArguments):
@@ -117,6 +122,35 @@ class TreeEstimator(TableViews, SearchArguments):
         )
         job = Job(X, problem, total, tuple(actions), values, weight, test_costs=costs)
         return replace(job, constraints=limit_of_cost(self.max_expected_cost, job))
+
+    def _load_in_background(self, X: np.ndarray, n_actions: int) -> None:
+        """Begin to compile the search, where it is not on the disk, in another process: for fits that estimate first.
+
+        Which kernels it needs is judged by encoded rows, of which some suffice, and made-up losses. What was judged
+        wrongly is compiled when it is needed.
+        """
+        if len(X) == 0 or n_actions < 2:
+            return
+        features, X = self.encoder_.features, X[:ROWS_TO_JUDGE]
+        costs, groups, splits, roots = self._column_arguments(features)
+        depth = DEPTH_TO_JUDGE if isinstance(self.max_depth, str) else self.max_depth
+        price = 1.0 if isinstance(self.regularization, str) else self.regularization
+        per_arm = getattr(self, "min_samples_per_treatment", 0)
+        problem = Problem(
+            bin_matrix(X, features, max_bins=self.max_bins, split_on=splits, wide=self._is_plain()),
+            np.sin(np.arange(len(X) * n_actions)).reshape(-1, n_actions),  # of as many digits as rewards have
+            leaf_penalty(price, len(X)),
+            depth,
+            min(self.min_samples_leaf, len(X) + 1),
+            np.zeros(len(X), np.int64) if per_arm else None,
+            min(per_arm, len(X) + 1),
+            max_leaf_nodes=self.max_leaf_nodes,
+            feature_costs=costs,
+            weights=None if costs is None else np.ones(len(X)),
+            root_features=roots,
+            feature_groups=groups,
+        )
+        load_in_background(kernels_of(Case.of(problem)))
 
     def _fit_job(self, job: Job):
         """Guess, search, and keep the tree; warns if the search was stopped before the proof."""

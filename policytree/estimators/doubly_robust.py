@@ -230,7 +230,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
             )
         if Y is None:
             raise InputError("fit requires y to be passed, but the target y is None: give the outcomes Y.")
-        tree._table(X, reset=True)
+        encoded = tree._table(X, reset=True)
         tree._column_arguments(tree.encoder_.features)
         arms = as_series(T, "T")
         if study is not None:
@@ -248,6 +248,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
         blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
         check_limits(tree, blank, subgroups, len(as_series(T, "T")), labels)
+        tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
         self.rewards_ = rewards.fit_predict(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
             event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,

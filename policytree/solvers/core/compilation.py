@@ -18,8 +18,9 @@ from policytree.solvers.kernels.base.merging import add_columns, group_hashes, h
 from policytree.solvers.kernels.base.sums import best_one_split, node_sums
 from policytree.solvers.kernels.binary.search import bound_across, solve_four
 from policytree.solvers.kernels.binary.sums import best_column, fill_products, open_three, open_two, refill_products
-from policytree.solvers.kernels.compiling import Kernel, compile_kernels
+from policytree.solvers.kernels.compiling import Kernel, compile_in_background, compile_kernels
 from policytree.solvers.kernels.depth_first.search import advance
+from policytree.solvers.kernels.depth_three.sweep import sweep
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables, relaxed_rules
 from policytree.solvers.kernels.depth_two.binary_pairs import FEWEST
 from policytree.solvers.kernels.depth_two.interval_dp import add_leaf, best_intervals, useful_ends
@@ -51,7 +52,7 @@ ALWAYS = (*MERGING, *EXACT_SUMS, node_sums, best_one_split)
 TWO_LEVELS = (short_pairs,)
 LONG = (long_pairs,)
 RELAXED = (relaxed_rules,)  # where leaves must have so many rows
-DEEPER = (pack_rows, make_tables, advance)
+DEEPER = (pack_rows, sweep, make_tables, advance)
 PAIRS = (pack_rows, fill_products, open_two, open_three)
 PAIRS_DEEP = (solve_four, bound_across)
 
@@ -162,7 +163,10 @@ def kernel_folder() -> str | None:
 
 
 def load_kernels(needed: Needed) -> float:
-    """Load kernels from disk or compile them, which is announced; returns the seconds that compiling took."""
+    """Load kernels from disk or compile them, which is announced; returns the seconds that this took.
+
+    Loading from disk counts as nothing; waiting for another process that compiles them does count.
+    """
     with ExitStack() as line:
 
         def announce() -> None:
@@ -170,5 +174,20 @@ def load_kernels(needed: Needed) -> float:
 
             line.enter_context(compiling_line())
 
-        each = [(kernel, kind) for kernels, kind in needed for kernel in kernels]
-        return compile_kernels(each, announce)
+        def announce_wait(others: str) -> None:
+            from policytree.common.progress import waiting_line
+
+            line.enter_context(waiting_line(others))
+
+        return compile_kernels(_one_by_one(needed), announce, announce_wait)
+
+
+def load_in_background(needed: Needed) -> None:
+    """Begin to compile in another process what is not on the disk, while this one does something else."""
+    compile_in_background(_one_by_one(needed))
+
+
+def _one_by_one(needed: Needed) -> list[tuple[Kernel, str]]:
+    """Kernels and their kinds; first those that only kernels call: their callers wait for them, wherever they are."""
+    each = [(kernel, kind) for kernels, kind in needed for kernel in kernels]
+    return sorted(each, key=lambda pair: getattr(pair[0], "for_python", True))

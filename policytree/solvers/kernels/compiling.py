@@ -25,11 +25,13 @@ import copy
 import gc
 import hashlib
 import importlib
+import itertools
 import os
 import pickle
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -41,9 +43,12 @@ from numba.core import caching, config, event, registry, sigutils, types
 from numba.core.compiler import CompileResult, Flags
 from numba.core.options import DefaultOptions
 from numba.core.serialize import dumps as pickle_numba
+from numba.np.ufunc import array_exprs
 
 from policytree.common.own_thread import run_in_own_thread
+from policytree.solvers.kernels.helping import start_helper
 from policytree.solvers.kernels.precompiled import Recorder, precompiled
+from policytree.solvers.kernels.sharing import Session, Sharing
 
 PREFIX = "policytree_kernel_"
 ROOT = Path(__file__).parents[3]  # of the package's folder
@@ -60,6 +65,8 @@ SEPARATE = (
     and hasattr(registry.cpu_target.target_context, "remove_user_function")
     and os.environ.get("POLICYTREE_SEPARATE_KERNELS", "1") != "0"
 )
+#: Helpers are worth their start, some two seconds, where so many kernels are missing for each of them.
+LEAST_TO_SHARE = 6
 _one_at_a_time = threading.Lock()
 _spent = [0.0]
 _ready: set[tuple[Kernel, str]] = set()  # kernels that were compiled or loaded, and for which kind of problem
@@ -123,12 +130,33 @@ class _KernelCache(caching.FunctionCache):
 
     def save_overload(self, sig, data):
         """Keep what was compiled, instead of what older sources left; a full disk is no reason to fail."""
-        with suppress(OSError):
+        with suppress(OSError), sharing().exclusively(self._impl.filename_base):  # the index names all versions
             super().save_overload(sig, data)
             base = self._impl.filename_base
             for old in Path(self.cache_path).glob(f"{base.partition('-')[0]}-*.nb?"):
                 if base.rpartition("-")[2] not in old.name:
                     old.unlink(missing_ok=True)
+
+    def has(self, sig, target_context) -> bool:
+        """Whether the index names code for these argument types and this processor."""
+        target_context.refresh()
+        with suppress(OSError):
+            return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+        return False
+
+
+@cache
+def sharing() -> Sharing:
+    """How this process shares the work of compiling with others; nothing is shared where nothing can be kept."""
+    return Sharing(_folder_of_locks)
+
+
+def _folder_of_locks() -> Path | None:
+    with suppress(RuntimeError, OSError):
+        locator = _KernelCacheImpl(type_of).locator  # of this very file
+        locator.ensure_cache_path()
+        return Path(locator.get_cache_path())
+    return None
 
 
 class _Kept(caching.NullCache):
@@ -147,14 +175,23 @@ class _Kept(caching.NullCache):
         """The kernel from the disk; None if it must be compiled."""
         found = precompiled(SEPARATE)
         content = found.read(self._kernel.name_of(sig)) if found.files else None
-        if content is None:
-            return self._own.load_overload(sig, target_context)
-        target_context.refresh()
-        return _rebuilt(target_context, pickle.loads(content))
+        if content is not None:
+            target_context.refresh()
+            return _rebuilt(target_context, pickle.loads(content))
+        kept = self._own.load_overload(sig, target_context)
+        if kept is not None or not isinstance(self._own, _KernelCache):
+            return kept
+        return sharing().wait_for(self._kernel.name_of(sig), lambda: self._own.load_overload(sig, target_context))
 
     def save_overload(self, sig, data):
         """Keep it on this machine."""
         self._own.save_overload(sig, data)
+
+    def is_kept(self, sig) -> bool:
+        """Whether the kernel is on the disk; looks into no file of code."""
+        if self._kernel.name_of(sig) in precompiled(SEPARATE).files:
+            return True
+        return isinstance(self._own, _KernelCache) and self._own.has(sig, self._kernel.targetctx)
 
 
 class _Flags(Flags):
@@ -183,6 +220,8 @@ class Kernel(registry.CPUDispatcher):
     ----------
     takes : dict of tuples of numba types, or None
         What Python may call it with, by the kind of problem (see :class:`OneOf`); None if only kernels call it.
+    for_python : bool
+        Whether Python may call it.
     separate : bool
         Whether callers call it by its address.
     borrows : bool
@@ -192,6 +231,7 @@ class Kernel(registry.CPUDispatcher):
     """
 
     takes: dict[str, tuple] | None = None
+    for_python = True
     separate = False
     borrows = False
     runs_python = False
@@ -215,7 +255,19 @@ class Kernel(registry.CPUDispatcher):
             raise TypeError(f"{self.py_func.__qualname__} takes {self.takes}, not {tuple(sig)}")
         if not isinstance(self._cache, _Kept):  # not before: looking for a place on the disk takes time
             self._cache = _Kept(self)
-        return super().compile(sig)
+        try:
+            return super().compile(sig)
+        finally:
+            if sharing().claims:
+                sharing().release(self.name_of(sig))
+
+    def is_kept(self, sig) -> bool:
+        """Whether the code for these argument types is in this process or on the disk."""
+        if tuple(sig) in self.overloads:
+            return True
+        if not isinstance(self._cache, _Kept):
+            self._cache = _Kept(self)
+        return self._cache.is_kept(sig)
 
     def name_of(self, sig) -> str:
         """The name of the code for these argument types, from these very sources, on any machine."""
@@ -279,13 +331,24 @@ def _refuse_owning(name: str, cres) -> None:
             raise TypeError(f"{name} borrows its arrays, so that no kernel can make it any, as {call} does")
 
 
-def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "never", borrows: bool = False):
+def kernel(
+    function=None,
+    *,
+    takes=None,
+    for_python: bool = True,
+    separate: bool = False,
+    inline: str = "never",
+    borrows: bool = False,
+):
     """Compile a function for arrays and numbers: kept on disk, without the GIL, dividing as numpy does.
 
     Parameters
     ----------
     takes : sequence of numba types or of NamedTuple classes of them, optional
         The types of its arguments, if Python calls it (see :func:`type_of`).
+    for_python : bool
+        False for a long separate kernel that only kernels call: it declares its types so that another process can
+        compile it while the caller's own process does something else.
     separate : bool
         Compile it once and call it by address, instead of a copy in every caller: for what is long or called by many.
     inline : {"never", "always"}
@@ -299,9 +362,14 @@ def kernel(function=None, *, takes=None, separate: bool = False, inline: str = "
         if config.DISABLE_JIT:
             return f
         folder_stamp(Path(f.__code__.co_filename).parent)  # of what is imported, not of what stands there later
-        options = OPTIONS | {"inline": inline} | (HIDDEN if takes is None else {}) | (UNCOUNTED if borrows else COUNTED)
+        options = (
+            OPTIONS
+            | {"inline": inline}
+            | (HIDDEN if takes is None or not for_python else {})
+            | (UNCOUNTED if borrows else COUNTED)
+        )
         dispatcher = Kernel(py_func=f, targetoptions=options)
-        dispatcher.separate, dispatcher.borrows = separate, borrows
+        dispatcher.separate, dispatcher.borrows, dispatcher.for_python = separate, borrows, for_python
         if takes is not None:
             dispatcher.takes = _signatures(takes)
         return dispatcher
@@ -373,8 +441,15 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def compile_kernels(needed: Iterable[tuple[Kernel, str]], announce: Callable[[], None] | None = None) -> float:
+def compile_kernels(
+    needed: Iterable[tuple[Kernel, str]],
+    announce: Callable[[], None] | None = None,
+    announce_wait: Callable[[str], None] | None = None,
+) -> float:
     """Make kernels ready to be called: from the disk, or by compiling them.
+
+    Kernels that another process compiles are left to it, as long as there are others. Where cores have no process that
+    compiles, helpers begin with the last ones.
 
     Parameters
     ----------
@@ -382,11 +457,13 @@ def compile_kernels(needed: Iterable[tuple[Kernel, str]], announce: Callable[[],
         Kernels that declare what they take, and the kind of problem (see :class:`OneOf`); "" if there is one version.
     announce : callable, optional
         Called once, before the first one is compiled; not if all are on disk.
+    announce_wait : callable, optional
+        Called once, before this process waits for others that compile, with what is known of these.
 
     Returns
     -------
     seconds : float
-        Wall time that this took; 0 if nothing had to be compiled.
+        Wall time that this took; 0 if nothing had to be compiled or waited for.
     """
     if config.DISABLE_JIT:
         return 0.0
@@ -396,16 +473,70 @@ def compile_kernels(needed: Iterable[tuple[Kernel, str]], announce: Callable[[],
     signatures = [(each, each.takes[kind if kind in each.takes else ""]) for each, kind in asked]
     missing = [(each, signature) for each, signature in signatures if signature not in each.overloads]
     heard = _Compilations(announce)
+    session = Session(announce_wait, lambda: _start_helpers(asked))
     with _one_at_a_time, event.install_listener("numba:compile", heard), _no_garbage_collection():
         start = time.perf_counter()
-        for each, signature in missing:
-            each.compile(signature)
-            if heard.count:
-                gc.collect(0)  # all that is new, which is what a compilation leaves behind
-        seconds = time.perf_counter() - start if heard.count else 0.0
+        with sharing().session(session):
+            for each, signature in _others_last(missing):
+                each.compile(signature)
+                if heard.count:
+                    gc.collect(0)  # all that is new, which is what a compilation leaves behind
+        seconds = time.perf_counter() - start if heard.count or session.waited else 0.0
         _spent[0] += seconds
     _ready.update(asked)
     return seconds
+
+
+def _others_last(missing: list[tuple[Kernel, tuple]]) -> Iterator[tuple[Kernel, tuple]]:
+    """Kernels in their order, but those that other processes compile at the moment after all others."""
+    left, passed = deque(missing), 0
+    while left:
+        each, signature = left.popleft()
+        kept = passed == len(left) or each.is_kept(signature)
+        if not kept and sharing().is_claimed_by_others(each.name_of(signature)):
+            left.append((each, signature))
+            passed += 1
+        else:
+            yield each, signature
+            passed = 0
+
+
+def _start_helpers(needed: list[tuple[Kernel, str]]) -> None:
+    """One process more for every free seat, from the end of what is needed; not where that is little."""
+    if len(needed) < LEAST_TO_SHARE:
+        return
+    for _ in range(min(sharing().free_seats(), len(needed) // LEAST_TO_SHARE)):
+        start_helper(_names(reversed(needed)))
+
+
+def compile_in_background(needed: Iterable[tuple[Kernel, str]]) -> bool:
+    """Begin to compile, in another process, what is not on the disk; whether there is anything.
+
+    What it has not done when it is needed is compiled, or waited for, then.
+    """
+    if config.DISABLE_JIT:
+        return False
+    asked = [pair for pair in needed if pair not in _ready]
+    missing = [(each, kind) for each, kind in asked if not each.is_kept(each.takes[kind if kind in each.takes else ""])]
+    return bool(missing) and start_helper(_names(missing))
+
+
+def _names(needed: Iterable[tuple[Kernel, str]]) -> list[tuple[str, str, str]]:
+    return [(each.py_func.__module__, each.py_func.__qualname__, kind) for each, kind in needed]
+
+
+@contextmanager
+def _numbered_expressions() -> Iterator[None]:
+    """Number array expressions: numba makes functions of them that it names by their address, another one in every run.
+
+    It calls ``hash`` for that, and for nothing else in its module.
+    """
+    numbers = itertools.count(1)
+    array_exprs.hash = lambda _: next(numbers)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        del array_exprs.hash  # type: ignore[attr-defined]
 
 
 def record_kernels(needed: Iterable[tuple[Kernel, str]], folder: Path) -> int:
@@ -421,7 +552,8 @@ def record_kernels(needed: Iterable[tuple[Kernel, str]], folder: Path) -> int:
         Bytes of all files.
     """
     needed = list(needed)
-    compile_kernels(needed)
+    with _numbered_expressions():
+        compile_kernels(needed)
     recorder = Recorder(folder, SEPARATE)
     wanted = [(each, each.takes[kind if kind in each.takes else ""]) for each, kind in needed]
     wanted += [

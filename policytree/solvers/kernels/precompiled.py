@@ -56,9 +56,10 @@ def requirements(separate: bool) -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """Environment variables with which numba compiles for :data:`CPU_NAME` and nothing more."""
+    """Environment variables with which numba compiles for :data:`CPU_NAME` and nothing more, all in one process."""
     features = ",".join(f"+{feature}" for feature in CPU_FEATURES)
-    return {"NUMBA_CPU_NAME": CPU_NAME, "NUMBA_CPU_FEATURES": features, VARIABLE: "0", "PYTHONHASHSEED": "0"}
+    alone = {"POLICYTREE_COMPILE_HELPERS": "0", "PYTHONHASHSEED": "0"}
+    return {"NUMBA_CPU_NAME": CPU_NAME, "NUMBA_CPU_FEATURES": features, VARIABLE: "0"} | alone
 
 
 @dataclass(frozen=True)

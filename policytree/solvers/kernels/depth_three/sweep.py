@@ -19,8 +19,11 @@ from policytree.solvers.kernels.base.layout import (
     Rounded,
     Rows,
     SecondSplits,
+    Special,
     Sums,
     i4,
+    i8,
+    int_1d,
     long_1d,
     long_2d,
 )
@@ -217,7 +220,11 @@ def others_of_side(rows, tables, side, index, ends):
     return list_others(rows, part, counts)
 
 
-@kernel(separate=True)
+@kernel(
+    takes=(Rows, SweepTables, int_1d, long_1d, Swept, i8, long_1d, Special),
+    for_python=False,
+    separate=True,
+)
 def sweep(rows, tables, index, row_ends, swept, n_cuts, control, special):
     """Bounds of depth two on both sides of ``swept.cuts[:n_cuts]``; False if stopped.
 
