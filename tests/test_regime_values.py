@@ -208,7 +208,7 @@ def test_lost_people_are_weighted_for(estimator, known):
         TreatmentRegime(linear()), stages, missing_outcome="weight", estimator=estimator, baselines=True, cv=3
     )
     assert all(np.isfinite(scores).all() for scores in table.scores[0].values())
-    assert "trees on inverse probability weights" not in table.estimates
+    assert "weighted trees (IPW)" not in table.estimates
     assert "plug-in rule (Q-learning)" in table.estimates
 
 

@@ -12,7 +12,7 @@ from policytree.evaluation.regimes.sequential import ARM, OBSERVED, ONCE, Q_LEAR
 from policytree.regimes.sequences import sequence_name, sequences
 from policytree.regimes.stages import Course
 
-REGIME, Q_RULE, WEIGHTED_TREES = "regime", "plug-in rule (Q-learning)", "trees on inverse probability weights"
+REGIME, Q_RULE, WEIGHTED_TREES = "regime", "plug-in rule (Q-learning)", "weighted trees (IPW)"
 
 
 def only_at(name: str) -> str:
