@@ -310,6 +310,8 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     if options["event_column"] is None and roles.event is None and outcome in dataset.event:
         own = {"event_column": dataset.event, "horizon": dataset.horizon, "entry_column": dataset.entry}
         options |= {name: named.get(outcome) for name, named in own.items() if options[name] is None}
+    if options["instrument"] is None and own_treatment:
+        options |= {"instrument": dataset.instrument}
     own_direction = roles.event is None and roles.event_column is None and roles.cause is None
     merged = Roles(
         treatment=roles.treatment or dataset.treatment,
@@ -337,7 +339,7 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
 def _own_covariates(dataset: Dataset, roles: Roles) -> tuple[str, ...]:
     """Those of a built-in study but for what has another role, or none."""
     names = _without(dataset.covariates, roles.exclude, dataset.frame)
-    return tuple(name for name in names if name != roles.instrument)
+    return tuple(name for name in names if name not in (roles.instrument, roles.treatment))
 
 
 def _joined(names: tuple[str, ...]) -> str | None:
