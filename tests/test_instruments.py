@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -295,6 +296,48 @@ def test_an_instrument_among_the_covariates_is_refused(rng, kind):
     for estimator in (RewardEstimator(method="instrument"), DRPolicyTree(max_depth=1)):
         with pytest.raises(InputError, match=f"^Column {name} tells the instrument's value in every row; leave it out"):
             estimator.fit(data["outcome"], data["taken"], instrument=data["offer"], **given)
+
+
+def test_the_treatment_among_the_covariates_is_refused(rng):
+    data = study(240, rng).assign(copy=lambda d: np.where(d["taken"] == 1, "yes", "no"))
+    with pytest.raises(InputError, match=r"^Column 'copy' of X tells the treatment in every row; leave it out"):
+        RewardEstimator(method="instrument").fit(
+            data["outcome"], data["taken"], X=data[["x", "copy"]], instrument=data["offer"]
+        )
+
+
+def test_messages_about_offers_call_them_offers(rng):
+    data = study(240, rng).assign(offer=lambda d: np.where(d["offer"] == 1, "voucher", "none"))
+    model = RewardEstimator(method="instrument", cv=5, random_state=0)
+
+    def fit(instrument=data["offer"], Y=data["outcome"], **more):
+        return model.fit(Y, data["taken"], X=data[["x"]], instrument=instrument, **more)
+
+    with pytest.raises(InputError, match=r"^Offer phone has 3 rows, fewer than cv=5 folds"):
+        fit(data["offer"].mask(data.index < 3, "phone"))
+    with pytest.raises(InputError, match=r"^propensity has no probability for offer none; give one for each offer"):
+        fit(propensity={0: 0.5, 1: 0.5})
+    with pytest.raises(InputError, match=r"^propensity of offer none is 1.0 in row 0"):
+        fit(propensity=0.0)
+    with pytest.warns(OverlapWarning, match="The given propensity of offer none is below"), suppress(InputError):
+        fit(propensity=0.999)
+    gone = data["outcome"].mask(data["offer"] == "none")
+    with pytest.raises(InputError, match=r"^All outcomes of offer none are missing; leave the offer out"):
+        fit(Y=gone, missing_outcome="weight")
+    left = gone.where(data.index != np.flatnonzero(data["offer"] == "none")[0], 1.0)
+    with pytest.raises(InputError, match=r"^Only 1 of \d+ outcomes of offer none are seen, too few"):
+        fit(Y=left, missing_outcome="weight")
+
+
+def test_a_first_stage_without_exceptions_has_no_finite_strength(rng):
+    """Where everybody does as offered, the variance of uptake is zero but for rounding."""
+    data = study(240, rng)
+    for estimand in ("all", "compliers"):
+        model = fitted(data.assign(offer=data["taken"] + 0.0), estimand=estimand)
+        assert np.isinf(model.first_stage_.f_statistic)
+        found = instrument_summary(model)
+        assert np.isfinite([found.effect.lower, found.effect.upper, *found.robust_interval]).all()
+        assert "e+3" not in str(found)
 
 
 def test_covariates_that_go_with_the_instrument_are_none(rng):

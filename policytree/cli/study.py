@@ -323,6 +323,8 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     if options["event_column"] is None and roles.event is None and outcome in dataset.event:
         own = {"event_column": dataset.event, "horizon": dataset.horizon, "entry_column": dataset.entry}
         options |= {name: named.get(outcome) for name, named in own.items() if options[name] is None}
+    if options["instrument"] is None and own_treatment:
+        options |= {"instrument": dataset.instrument}
     own_direction = roles.event is None and roles.event_column is None and roles.cause is None
     named = replace(roles, treatment=roles.treatment or dataset.treatment, outcome=outcome)
     covariates, confounders = _own_covariates(dataset, named)
@@ -363,7 +365,8 @@ def _own_covariates(dataset: Dataset, roles: Roles) -> tuple[tuple[str, ...], tu
     """
     limits = limits_of(roles, dataset.frame)
     names = _without(dataset.covariates, roles.exclude, dataset.frame)
-    known = tuple(name for name in names if name != roles.instrument and name not in limits.outcomes)
+    taken = {roles.instrument, roles.treatment, *limits.outcomes}
+    known = tuple(name for name in names if name not in taken)
     confounders = tuple(name for name in dataset.confounders if name not in limits.outcomes)
     moved = tuple(name for name in limits.unseen if name in known)
     return tuple(name for name in known if name not in moved), (*confounders, *moved)

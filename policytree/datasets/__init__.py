@@ -22,6 +22,7 @@ STUDIES = {
     "actg175": ("actg175",),
     "colon": ("colon",),
     "breast_cancer": ("rotterdam", "gbsg"),
+    "wooldridge": ("k401k", "card"),
     "lalonde": ("lalonde", "lalonde-psid", "lalonde-cps"),
 }
 DATASET_NAMES = tuple(name for names in STUDIES.values() for name in names)
@@ -62,6 +63,11 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None, **opti
     InputError
         If the name or an option is unknown, the package or file with the data is missing, or ``data_dir`` is given for
         a study that comes with a package.
+
+    Notes
+    -----
+    "k401k" and "card" have an instrument, ``Dataset.instrument``: what people were offered, or lived near to. Their
+    ``fit_arguments`` go to :class:`policytree.DRPolicyTree`, or to ``RewardEstimator(method="instrument")``.
 
     Examples
     --------

@@ -46,6 +46,9 @@ class Dataset:
         For the same outcomes: the time up to which events count, in the outcome's unit; without one ``fit`` chooses.
     entry : mapping of str to str
         For outcomes of which rows were under observation from a later time on: the column of that time.
+    instrument : str or None
+        Column of what every row was offered, or was moved by, where people chose their treatments themselves; the
+        propensity is then that of offers.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Dataset:
     event: Mapping[str, str] = field(default_factory=dict)
     horizon: Mapping[str, float] = field(default_factory=dict)
     entry: Mapping[str, str] = field(default_factory=dict)
+    instrument: str | None = None
 
     @property
     def outcome(self) -> str:
@@ -82,7 +86,8 @@ class Dataset:
         dict
             ``Y`` (n,) Series, ``T`` (n,) Series, ``X`` (n, p) DataFrame, ``W`` DataFrame or None, ``propensity``
             (n, K) DataFrame with one column per arm or None, ``groups`` (n,) Series or None. If the outcome is a time
-            to an event, also ``event`` (n,) Series, and ``horizon`` (float) and ``entry`` (n,) Series where there are.
+            to an event, also ``event`` (n,) Series, and ``horizon`` (float) and ``entry`` (n,) Series where there are;
+            ``instrument`` (n,) Series, if there is one.
 
         Raises
         ------
@@ -111,4 +116,6 @@ class Dataset:
             data["horizon"] = self.horizon[outcome]
         if outcome in self.entry:
             data["entry"] = frame[self.entry[outcome]]
+        if self.instrument is not None:
+            data["instrument"] = frame[self.instrument]
         return data

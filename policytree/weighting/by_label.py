@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 
 def by_label(
-    values, n: int, treatments, *, argument: str, what: str = "number", missing: float | None = None
+    values,
+    n: int,
+    treatments,
+    *,
+    argument: str,
+    what: str = "number",
+    missing: float | None = None,
+    arm: str = "treatment",
 ) -> np.ndarray:
     """Numbers with mappings, frames and Series indexed by label put in the order of ``treatments``.
 
@@ -34,6 +41,8 @@ def by_label(
         What messages call one of the numbers.
     missing : float, optional
         For labels that a mapping leaves out; without it, and for frames, every label is needed.
+    arm : str
+        What messages call what has a label.
 
     Returns
     -------
@@ -54,13 +63,13 @@ def by_label(
         given = values.to_dict()
     if given is None:
         return as_numbers(values, argument)
-    names = _names(given, list(treatments), argument, what, missing is None)
+    names = _names(given, list(treatments), argument, what, missing is None, arm)
     columns = []
     for label, name in names:
         column = as_numbers(given.get(name, missing), argument)
         if column.shape not in ((), (n,)):
             raise InputError(
-                f"{argument} gives {column.size} values for treatment {label!s} and {n} rows; give one, or one per row."
+                f"{argument} gives {column.size} values for {arm} {label!s} and {n} rows; give one, or one per row."
             )
         columns.append(np.broadcast_to(column, (n,)))
     return np.column_stack(columns)
@@ -75,15 +84,15 @@ def _has_labels(values: pd.Series, n: int, treatments) -> bool:
     return len(values) != n and not isinstance(values.index, pd.RangeIndex)
 
 
-def _names(given: dict, treatments: list, argument: str, what: str, all_needed: bool) -> list[tuple]:
+def _names(given: dict, treatments: list, argument: str, what: str, all_needed: bool, arm: str) -> list[tuple]:
     """Every treatment with the name that ``given`` has for it: the label itself or, if it knows none, their text."""
     as_text = not set(treatments) & set(given)
     names = [(label, str(label) if as_text else label) for label in treatments]
     lacking = [label for label, name in names if name not in given]
     if lacking and all_needed:
-        raise InputError(f"{argument} has no {what} for treatment {lacking[0]!s}; give one for each treatment.")
+        raise InputError(f"{argument} has no {what} for {arm} {lacking[0]!s}; give one for each {arm}.")
     extra = set(given) - {name for _, name in names}
     if extra:
         unknown, known = min(map(str, extra)), ", ".join(map(str, treatments))
-        raise InputError(f"{argument} names treatment {unknown}, which does not occur; the treatments are {known}.")
+        raise InputError(f"{argument} names {arm} {unknown}, which does not occur; the {arm}s are {known}.")
     return names

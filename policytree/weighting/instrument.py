@@ -18,11 +18,12 @@ from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.weighting.cluster_robust import covariance_of_means, mean_and_influence
 from policytree.weighting.doubly_robust import DoublyRobust
-from policytree.weighting.observed import Instrument, Observed
+from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
 
 COMPLIERS = "compliers"
 WEAK_F, USELESS_F = 10.0, 4.0  # of the first stage: below, intervals are too short; nothing is identified
+ROUNDING = 1e-24  # variances of shares below are sums of rounding errors
 LOOKED_AT = 1_000  # rows that show whether a column has more values than there are offers
 WARN_SHARE = 0.05  # of rows with little compliance
 
@@ -130,6 +131,7 @@ def f_statistic(uptake: np.ndarray, influence: np.ndarray, observed: Observed) -
     difference = uptake[1:] - uptake[0]
     if not difference.any():
         return 0.0
+    covariance = np.where(np.abs(covariance) < ROUNDING, 0.0, covariance)  # where everybody does as offered
     rank = int(np.linalg.matrix_rank(covariance))
     if rank < len(difference):
         return np.inf if rank == 0 else float(difference @ np.linalg.pinv(covariance) @ difference) / rank
@@ -267,39 +269,43 @@ class InstrumentalVariable:
         return over_first(self.effects(observed, nuisances)[0])
 
 
-def refuse_as_covariate(instrument: Instrument, **tables: Any) -> None:
-    """Refuse covariates that are the instrument: given such a column nobody could have had another offer.
+def refuse_as_covariate(observed: Observed, **tables: Any) -> None:
+    """Refuse covariates that are the instrument, or the treatment: given such a column nobody had another one.
 
     Parameters
     ----------
-    instrument : Instrument
-        Of n rows.
+    observed : Observed
+        Of n rows, with an instrument.
     **tables : table of shape (n, p), or None
         By the argument's name.
 
     Raises
     ------
     InputError
-        If a column has another value for every offer, and one only.
+        If a column has another value for every offer (every treatment), and one only.
     """
-    n_offers = len(instrument.offers)
+    assert observed.instrument is not None, "there are offers"
+    known = {
+        "the instrument's value": (observed.instrument.code, len(observed.instrument.offers)),
+        "the treatment": (observed.arm, observed.n_arms),
+    }
     for argument, table in tables.items():
         if table is None:
             continue
         frame = as_pandas(table, argument)
         frame = pd.DataFrame(np.asarray(table)) if frame is None else frame
-        if len(frame) != len(instrument.code):
+        if len(frame) != observed.n:
             continue  # refused for its length
         for name in frame.columns:
-            if frame[name].iloc[:LOOKED_AT].nunique() > n_offers:
+            if frame[name].iloc[:LOOKED_AT].nunique() > max(n for _, n in known.values()):
                 continue
             codes, values = pd.factorize(frame[name])
-            pairs = np.unique(codes * n_offers + instrument.code)
-            if len(values) == n_offers == len(pairs) and codes.min() >= 0:
-                raise InputError(
-                    f"Column {name!r} of {argument} tells the instrument's value in every row; leave it out: "
-                    "covariates are what was known before anybody was offered anything."
-                )
+            for what, (code, n) in known.items():
+                if len(values) == n == len(np.unique(codes * n + code)) and codes.min() >= 0:
+                    raise InputError(
+                        f"Column {name!r} of {argument} tells {what} in every row; leave it out: covariates are what "
+                        "was known before anybody was offered anything."
+                    )
 
 
 def over_first(effect: np.ndarray) -> np.ndarray:

@@ -116,6 +116,11 @@ class Observed:
         return len(self.treatments)
 
     @property
+    def what(self) -> str:
+        """What arms are: "treatment", or "offer" (:meth:`by_offer`)."""
+        return "treatment" if self.took is None else "offer"
+
+    @property
     def weight(self) -> np.ndarray:
         """Sampling weights, ones without, shape (n,)."""
         return np.ones(self.n) if self.sample_weight is None else self.sample_weight
@@ -162,7 +167,8 @@ class Observed:
         With an instrument: over offers, within treatments within strata. The people of a target are balanced over the
         folds as one more treatment.
         """
-        arm, labels, design, what, target = self.arm, self.treatments.tolist(), self.strata, "Treatment", None
+        arm, labels, design, target = self.arm, self.treatments.tolist(), self.strata, None
+        what = self.what.capitalize()
         if self.instrument is not None:
             blocks = np.zeros_like(arm) if design is None else design
             design = np.unique(blocks * self.n_arms + arm, return_inverse=True)[1]
@@ -309,6 +315,10 @@ def observe(
     if seen is not None and treatments is None:
         _refuse_hardly_seen(arm, labels, seen)
         refuse_unseen_arms(np.bincount(arm[seen], minlength=len(labels)), labels)
+        if offered is not None:
+            _refuse_hardly_seen(offered.code, offered.offers, seen, "offer")
+            counts = np.bincount(offered.code[seen], minlength=len(offered.offers))
+            refuse_unseen_arms(counts, offered.offers, "offer")
     blocks = stratum_codes(strata, len(y))
     return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, blocks, times, seen, offered)
 
@@ -397,26 +407,26 @@ def _without_missing(Y) -> tuple[pd.Series, np.ndarray | None]:
     return series.astype(object).where(seen, 0), seen
 
 
-def _refuse_hardly_seen(arm: np.ndarray, labels: np.ndarray, seen: np.ndarray) -> None:
+def _refuse_hardly_seen(arm: np.ndarray, labels: np.ndarray, seen: np.ndarray, what: str = "treatment") -> None:
     """Treatments that miss outcomes, and have too few others to learn from."""
     known, rows = (np.bincount(codes, minlength=len(labels)) for codes in (arm[seen], arm))
     few = np.flatnonzero((known > 0) & (known < FEWEST_SEEN) & (known < rows))
     if len(few):
         raise InputError(
-            f"Only {known[few[0]]} of {rows[few[0]]} outcomes of treatment {labels[few[0]]!s} are seen, too few to "
-            "learn from; leave the treatment out."
+            f"Only {known[few[0]]} of {rows[few[0]]} outcomes of {what} {labels[few[0]]!s} are seen, too few to "
+            f"learn from; leave the {what} out."
         )
 
 
-def refuse_unseen_arms(n_seen: np.ndarray, labels: np.ndarray) -> None:
+def refuse_unseen_arms(n_seen: np.ndarray, labels: np.ndarray, what: str = "treatment") -> None:
     """Treatments without any outcome; ``n_seen`` (K,) has how many outcomes of each are known."""
     unseen = np.flatnonzero(n_seen == 0)
     if len(unseen):
-        raise InputError(f"All outcomes of treatment {labels[unseen[0]]!s} are missing; leave the treatment out.")
+        raise InputError(f"All outcomes of {what} {labels[unseen[0]]!s} are missing; leave the {what} out.")
 
 
-def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
-    """Expected outcomes from elsewhere, shape (n, K), in the order of ``treatments``.
+def outcome_matrix(regression, n: int, treatments: np.ndarray, arm: str = "treatment") -> np.ndarray:
+    """Expected outcomes from elsewhere, shape (n, K), in the order of ``treatments``, each of which is an ``arm``.
 
     Parameters
     ----------
@@ -428,11 +438,11 @@ def outcome_matrix(regression, n: int, treatments: np.ndarray) -> np.ndarray:
     InputError
         If the shape differs, a label is unknown or lacking, or a value is missing or infinite.
     """
-    values = by_label(regression, n, treatments, argument="regression", what="expected outcome")
+    values = by_label(regression, n, treatments, argument="regression", what="expected outcome", arm=arm)
     if values.shape != (n, len(treatments)):
         raise InputError(
             f"regression has shape {values.shape}; it must be ({n}, {len(treatments)}): a row per "
-            "person, a column per treatment."
+            f"person, a column per {arm}."
         )
     refuse_nonfinite(values, "regression", "give finite numbers.")
     return np.array(values)

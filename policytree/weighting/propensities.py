@@ -24,7 +24,7 @@ def is_constant(propensity, n: int, n_arms: int) -> bool:
     return len(shape) == 1 and shape[0] == n_arms and shape[0] != n
 
 
-def propensity_matrix(propensity, n: int, treatments: np.ndarray) -> np.ndarray:
+def propensity_matrix(propensity, n: int, treatments: np.ndarray, arm: str = "treatment") -> np.ndarray:
     """Known propensities as an (n, K) matrix in the order of ``treatments``.
 
     Parameters
@@ -40,6 +40,8 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray) -> np.ndarray:
         Number of rows.
     treatments : ndarray of shape (K,)
         Sorted labels.
+    arm : str
+        What messages call one of them: "treatment" or "offer".
 
     Returns
     -------
@@ -52,11 +54,11 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray) -> np.ndarray:
         and 1, or the probabilities of a row do not sum to one (within 1e-6).
     """
     n_arms = len(treatments)
-    values = by_label(propensity, n, treatments, argument="propensity", what="probability")
+    values = by_label(propensity, n, treatments, argument="propensity", what="probability", arm=arm)
     if values.ndim == 0 or (values.shape == (n,) and not is_constant(propensity, n, n_arms)):
         if n_arms != 2:
             raise InputError(
-                f"propensity gives one probability per row, but there are {n_arms} treatments; give one per treatment, "
+                f"propensity gives one probability per row, but there are {n_arms} {arm}s; give one per {arm}, "
                 "as a mapping from label to probability or as a table with a column per label."
             )
         second = np.broadcast_to(values, (n,))
@@ -67,26 +69,26 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray) -> np.ndarray:
         matrix = values.copy()
     else:
         raise InputError(
-            f"propensity has shape {values.shape}; with {n} rows and {n_arms} treatments it must be a number (two "
-            f"treatments), a mapping from label to probability, or have shape ({n_arms},), ({n},) or ({n}, {n_arms})."
+            f"propensity has shape {values.shape}; with {n} rows and {n_arms} {arm}s it must be a number (two "
+            f"{arm}s), a mapping from label to probability, or have shape ({n_arms},), ({n},) or ({n}, {n_arms})."
         )
-    _check_probabilities(matrix, treatments)
+    _check_probabilities(matrix, treatments, arm)
     return matrix
 
 
-def _check_probabilities(matrix: np.ndarray, treatments: np.ndarray) -> None:
+def _check_probabilities(matrix: np.ndarray, treatments: np.ndarray, arm: str) -> None:
     bad = np.argwhere(~((matrix > 0.0) & (matrix < 1.0)))  # also catches NaN
     if len(bad):
         row, k = bad[0]
         raise InputError(
-            f"propensity of treatment {treatments[k]!s} is {matrix[row, k]} in row {row}; it must lie strictly "
-            "between 0 and 1: leave out the rows that could not get every treatment."
+            f"propensity of {arm} {treatments[k]!s} is {matrix[row, k]} in row {row}; it must lie strictly "
+            f"between 0 and 1: leave out the rows that could not get every {arm}."
         )
     total = matrix.sum(axis=1)
     off = np.flatnonzero(np.abs(total - 1.0) > SUM_TOLERANCE)
     if len(off):
         raise InputError(
-            f"The propensities of row {off[0]} sum to {total[off[0]]:.6g}, not to 1; give each treatment's probability."
+            f"The propensities of row {off[0]} sum to {total[off[0]]:.6g}, not to 1; give each {arm}'s probability."
         )
 
 
@@ -137,21 +139,27 @@ def warn_if_clipped(counts: np.ndarray, n_low: int, n: int, floor: float, treatm
 
 
 def warn_if_small(
-    propensity: np.ndarray, floor: float, treatments: np.ndarray, divided_by: np.ndarray | None = None
+    propensity: np.ndarray,
+    floor: float,
+    treatments: np.ndarray,
+    divided_by: np.ndarray | None = None,
+    arm: str = "treatment",
 ) -> None:
     """Warn when known propensities, which are never changed, lie below the floor in more than 1 % of the rows."""
     low = (propensity < floor).sum(axis=0)
     if divided_by is not None:
         low = low * divided_by
-    warn_of_small(low, propensity.min(axis=0), len(propensity), floor, treatments)
+    warn_of_small(low, propensity.min(axis=0), len(propensity), floor, treatments, arm)
 
 
-def warn_of_small(counts: np.ndarray, least: np.ndarray, n: int, floor: float, treatments: np.ndarray) -> None:
+def warn_of_small(
+    counts: np.ndarray, least: np.ndarray, n: int, floor: float, treatments: np.ndarray, arm: str = "treatment"
+) -> None:
     """The same from counts of such rows among ``n`` and the smallest propensity, by treatment (K,)."""
     if counts.max() > WARN_SHARE * n:
         k = int(counts.argmax())
         warnings.warn(
-            f"The given propensity of treatment {treatments[k]!s} is below min_propensity={floor:g} in {counts[k]} of "
+            f"The given propensity of {arm} {treatments[k]!s} is below min_propensity={floor:g} in {counts[k]} of "
             f"{n} rows (smallest {least[k]:.3g}); given propensities are used as they are, so the rewards will vary a "
             "lot.",
             OverlapWarning,

@@ -105,10 +105,11 @@ def given_nuisances(estimator: Any, propensity, regression, observed: Observed, 
         if of_study is propensity:
             p[~observed.study] = p[observed.study][0]
     elif propensity is not None:
-        p = propensity_matrix(propensity, observed.n, observed.treatments)
-        warn_if_small(p, estimator.min_propensity, observed.treatments, divided_by(scheme, observed.treatments))
+        p = propensity_matrix(propensity, observed.n, observed.treatments, observed.what)
+        divisors = divided_by(scheme, observed.treatments)
+        warn_if_small(p, estimator.min_propensity, observed.treatments, divisors, observed.what)
     if regression is not None:
-        m = outcome_matrix(regression, observed.n, observed.treatments)
+        m = outcome_matrix(regression, observed.n, observed.treatments, observed.what)
     return Nuisances(m, p)
 
 

@@ -419,7 +419,7 @@ class RewardEstimator(NestedParameters):
         )  # fmt: skip
         self.treatments_ = observed.treatments
         if observed.instrument is not None:
-            refuse_as_covariate(observed.instrument, X=X, W=W)
+            refuse_as_covariate(observed, X=X, W=W)
         observed = self._by_offer(observed)
         scheme = resolve_scheme(self, observed.treatments, observed.study is not None)
         check_parameters(self, observed.n_arms)
