@@ -285,11 +285,48 @@ def test_unknown_ends_of_long_tables_are_not_zero():
         (lambda t: pd.concat([t, t.iloc[:1]]), "Person 0 has two rows at stage 1"),
         (lambda t: t[~((t["patient"] == 1) & (t["visit"] == 1))], "Person 1 has a row at stage 2, but none at stage 1"),
         (lambda t: t.drop(columns="arm"), "The table has no column 'arm'"),
+        (lambda t: t.iloc[:0], "The table has no rows"),
+        (lambda t: t.assign(gain="much"), r"Column 'gain' \(outcome\) holds values that are not numbers"),
+        (lambda t: t.assign(gain=t["gain"] * 1j), r"Column 'gain' \(outcome\) holds values that are not numbers"),
+        (lambda t: t.assign(patient=[[k] for k in t["patient"]]), r"Column 'patient' \(id\) holds lists"),
+        (lambda t: t.assign(visit=t["visit"].map({1: "week 2", 2: "week 10"})), "sort as text, week 10 before week 2"),
+        (lambda t: t.assign(visit=t["visit"].map({1: 1, 2: "end"})), r"Column 'visit' \(stage\) holds both"),
     ],
 )
 def test_long_tables_that_are_refused(change, message):
     with pytest.raises(InputError, match=message):
         stages_from_long(change(visits()), id="patient", stage="visit", treatment="arm", outcome="gain")
+
+
+def test_roles_of_a_long_table_that_contradict_each_other():
+    names = {"id": "patient", "stage": "visit", "treatment": "arm", "outcome": "gain"}
+    table = visits().assign(lost=lambda t: (t["visit"] == 1).astype(int))
+    with pytest.raises(
+        InputError, match="Person 1 is lost after an earlier stage by column 'lost', but has a row at stage 2"
+    ):
+        stages_from_long(table[table["patient"] == 1], lost="lost", **names)
+    for lost in ("yes", 2):
+        with pytest.raises(InputError, match=r"Column 'lost' \(lost\) must be True or False"):
+            stages_from_long(table.assign(lost=lost), lost="lost", **names)
+    with pytest.raises(InputError, match="covariates names 'gain', which is the outcome"):
+        stages_from_long(table, covariates=["age", "gain"], **names)
+    with pytest.raises(InputError, match="covariates must be a list of names of columns; got 'age'"):
+        stages_from_long(table, covariates="age", **names)
+    with pytest.raises(InputError, match="Column 'gain' is both treatment and outcome"):
+        stages_from_long(table, **{**names, "treatment": "gain"})
+
+
+def test_stages_keep_the_order_that_a_categorical_says():
+    table = visits()
+    words = pd.Categorical(table["visit"].map({1: "start", 2: "end"}), categories=["start", "end"], ordered=True)
+    first, second = stages_from_long(
+        table.assign(visit=words), id="patient", stage="visit", treatment="arm", outcome="gain"
+    )
+    assert (first.name, second.name) == ("visit start", "visit end")
+    assert second.eligible.sum() == 40
+    days = pd.to_datetime(table["visit"].map({1: "2020-01-31", 2: "2020-02-28"}))
+    dated = stages_from_long(table.assign(visit=days), id="patient", stage="visit", treatment="arm", outcome="gain")
+    assert [each.name for each in dated] == ["visit 2020-01-31", "visit 2020-02-28"]
 
 
 # --- bad input ---
@@ -311,6 +348,14 @@ def test_long_tables_that_are_refused(change, message):
         (lambda a, b: [a, replace(b, costs={"water": 1})], "costs of second line"),
         (lambda a, b: [a, replace(b, propensity={"more": 1.0})], "second line"),
         (lambda a, b: [replace(a, X=a.X.set_axis(range(1, 241))), replace(b, X=b.X.set_axis(range(9, 249)))], "index"),
+        (lambda a, b: [a, replace(b, X=b.X.iloc[::-1])], "X of second line has another index than the first stage"),
+        (lambda a, b: [a, replace(b, T=b.T.iloc[::-1])], "T of second line has another index than the first stage"),
+        (lambda a, b: [a, replace(b, Y=pd.Series(b.Y)[::-1])], "Y of second line has another index"),
+        (lambda a, b: [a, replace(b, Y=b.Y * 1j)], "Y of second line holds values that are not numbers"),
+        (
+            lambda a, b: [a, replace(b, eligible=pd.array([True] * 239 + [pd.NA], dtype="boolean"))],
+            "eligible of second line must be True or False",
+        ),
     ],
 )
 def test_stages_that_are_refused(change, message):
@@ -323,6 +368,8 @@ def test_estimators_that_are_refused():
         TreatmentRegime([linear(), linear()]).fit(smart()[:1])
     with pytest.raises(InputError, match="stages must be a DRPolicyTree or a list of them"):
         TreatmentRegime([LinearRegression()]).fit(smart()[:1])
+    with pytest.raises(InputError, match="history must be all, current or a list with an entry per stage; got 3"):
+        TreatmentRegime(linear(), history=3).fit(smart())
     with pytest.raises(InputError, match="one direction"):
         TreatmentRegime([linear(), linear(direction="minimize")]).fit(smart())
     with pytest.raises(InputError, match="use cross_val_regime_value"):

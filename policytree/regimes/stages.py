@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -338,9 +339,9 @@ def _decision(stage: Stage, name: str, index: pd.Index, known: Decision | None =
     """One stage, checked; by ``known``, that of the fit, treatments may be lacking."""
     n = len(index)
     X, W = (_table(each, f"{what} of {name}", index) for each, what in ((stage.X, "X"), (stage.W, "W")))
-    arm, eligible, treatments = _treatments(stage, name, n, known)
-    outcome = _outcomes(stage, name, n)
-    allowed = _allowed(stage.allowed, name, eligible, treatments)
+    arm, eligible, treatments = _treatments(stage, name, index, known)
+    outcome = _outcomes(stage, name, index)
+    allowed = _allowed(stage.allowed, name, index, eligible, treatments)
     if allowed is not None:
         _check_allowed(allowed, arm, treatments, name)
     propensity, per_row = _chances(stage, name, eligible, treatments, allowed)
@@ -370,18 +371,54 @@ def _table(table: Table | None, argument: str, index: pd.Index) -> pd.DataFrame:
             raise InputError(f"{argument} must be a table with one row per person; got shape {values.shape}.")
         frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
     _check_rows(len(frame), argument, len(index))
-    if isinstance(table, pd.DataFrame) and not _same_people(frame.index, index):
+    if isinstance(table, pd.DataFrame):
+        _check_people(frame.index, index, argument)
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def _check_people(index: pd.Index, first: pd.Index, argument: str) -> None:
+    """Refuse rows that are not those of the first stage, by their index."""
+    if not _same_people(index, first):
         raise InputError(
             f"{argument} has another index than the first stage: rows of all stages must be the same people in the "
             "same order; align them by .loc[index], or reset_index(drop=True) if they are."
         )
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def _same_people(index: pd.Index, first: pd.Index) -> bool:
-    """Whether two indexes can be of the same people: they agree, or one merely counts."""
+    """Whether two indexes can be of the same people: they agree, or one merely counts, and the other does not."""
+    if index.equals(first):
+        return True
     counting = pd.RangeIndex(len(first))
-    return any(each.equals(counting) for each in (index, first)) or index.equals(first)
+    return any(
+        one.equals(counting) and not (other.is_unique and other.isin(counting).all())
+        for one, other in ((index, first), (first, index))
+    )
+
+
+def _column(values: Column, argument: str, people: pd.Index) -> pd.Series:
+    """A column with one value per person."""
+    series = as_series(values, argument)
+    _check_rows(len(series), argument, len(people))
+    if isinstance(values, pd.Series):
+        _check_people(values.index, people, argument)
+    return series
+
+
+def _as_numbers(column: pd.Series, what: str) -> np.ndarray:
+    """A column as numbers, NaN where it has none.
+
+    Raises
+    ------
+    InputError
+        That begins with ``what``.
+    """
+    try:
+        if column.dtype.kind == "c":
+            raise TypeError("complex numbers have no order")
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} holds values that are not numbers; convert them to numbers.") from error
 
 
 def _check_rows(rows: int, argument: str, n: int) -> None:
@@ -392,17 +429,19 @@ def _check_rows(rows: int, argument: str, n: int) -> None:
         )
 
 
-def _treatments(stage: Stage, name: str, n: int, known: Decision | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _treatments(
+    stage: Stage, name: str, people: pd.Index, known: Decision | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Codes of treatments, -1 where there are none; who is eligible; the labels."""
+    n = len(people)
     if stage.T is None and known is not None:
-        eligible = _flags(stage.eligible, f"eligible of {name}", n)
+        eligible = _flags(stage.eligible, f"eligible of {name}", people)
         return np.full(n, -1), np.ones(n, dtype=bool) if eligible is None else eligible, known.treatments
     if stage.T is None:
         raise InputError(f"{name} has no T; give the treatment that every person received.")
-    series = as_series(stage.T, f"T of {name}")
-    _check_rows(len(series), f"T of {name}", n)
+    series = _column(stage.T, f"T of {name}", people)
     present = series.notna().to_numpy()
-    eligible = _flags(stage.eligible, f"eligible of {name}", n)
+    eligible = _flags(stage.eligible, f"eligible of {name}", people)
     eligible = present if eligible is None else eligible
     lacking = np.flatnonzero(eligible & ~present)
     if len(lacking):
@@ -428,27 +467,21 @@ def _plain(series: pd.Series) -> pd.Series:
     return values.rename("T")
 
 
-def _flags(column: Column | None, argument: str, n: int) -> np.ndarray | None:
+def _flags(column: Column | None, argument: str, people: pd.Index) -> np.ndarray | None:
     if column is None:
         return None
-    series = as_series(column, argument)
-    _check_rows(len(series), argument, n)
+    series = _column(column, argument, people)
     values = series.to_numpy(dtype=object)
-    if not all(value in (0, 1) for value in values):
+    if series.isna().any() or not all(value in (0, 1) for value in values):
         raise InputError(f"{argument} must be True or False (or 1 and 0) in every row.")
     return values.astype(bool)
 
 
-def _outcomes(stage: Stage, name: str, n: int) -> np.ndarray:
+def _outcomes(stage: Stage, name: str, people: pd.Index) -> np.ndarray:
     """Utilities, NaN where they are missing."""
     if stage.Y is None:
-        return np.zeros(n)
-    series = as_series(stage.Y, f"Y of {name}")
-    _check_rows(len(series), f"Y of {name}", n)
-    try:
-        values = series.astype(np.float64).to_numpy()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"Y of {name} holds values that are not numbers; convert them to numbers.") from error
+        return np.zeros(len(people))
+    values = _as_numbers(_column(stage.Y, f"Y of {name}", people), f"Y of {name}")
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         raise InputError(f"Y of {name} has {len(infinite)} infinite values, the first in row {infinite[0]}.")
@@ -476,7 +509,9 @@ def _lost_stay_lost(decisions: list[Decision], missing_outcome: str) -> list[Dec
     return out
 
 
-def _allowed(allowed: Any, name: str, eligible: np.ndarray, treatments: np.ndarray) -> np.ndarray | None:
+def _allowed(
+    allowed: Any, name: str, people: pd.Index, eligible: np.ndarray, treatments: np.ndarray
+) -> np.ndarray | None:
     """Who may get what, (n, K); everything for people for whom there is nothing to decide."""
     if allowed is None:
         return None
@@ -487,7 +522,7 @@ def _allowed(allowed: Any, name: str, eligible: np.ndarray, treatments: np.ndarr
             if str(label) not in known:
                 raise InputError(f"allowed of {name} names {label!r}, which is no treatment there.")
         given = {str(label): column for label, column in allowed.items()}
-        columns = [_flags(given.get(str(label)), f"allowed[{str(label)!r}] of {name}", n) for label in treatments]
+        columns = [_flags(given.get(str(label)), f"allowed[{str(label)!r}] of {name}", people) for label in treatments]
         values = np.column_stack([np.ones(n, dtype=bool) if each is None else each for each in columns])
     else:
         values = _named(_allowed_table, f"allowed of {name}", allowed, n, treatments)
@@ -593,8 +628,9 @@ def stages_from_long(
     table : DataFrame
         pandas or polars.
     id, stage, treatment, outcome : column names
-        Of the person, of the decision (numbers, or text that sorts in the order of time), of what was given (missing
-        where there was nothing to decide) and of what it brought until the next decision.
+        Of the person, of the decision (numbers, dates, an ordered categorical, or text that sorts in the order of
+        time), of what was given (missing where there was nothing to decide) and of what it brought until the next
+        decision.
     covariates : list of column names, optional
         What rules may look at; by default all other columns. Those that are missing throughout a stage are left out
         there.
@@ -633,6 +669,8 @@ def stages_from_long(
     used = [id, stage, treatment, outcome, *adjust, *(each for each in (propensity, lost) if each is not None)]
     if covariates is None:
         covariates = [name for name in frame.columns if name not in used]
+    _refuse_two_roles({"id": id, "stage": stage, "treatment": treatment, "outcome": outcome, "propensity": propensity,
+                       "lost": lost}, covariates, adjust)  # fmt: skip
     for name in (*used, *covariates):
         if name not in frame.columns:
             known = ", ".join(map(str, frame.columns))
@@ -641,29 +679,31 @@ def stages_from_long(
         empty = np.flatnonzero(frame[name].isna())
         if len(empty):
             raise InputError(f"Column {name!r} ({what}) is missing in row {empty[0]}; every row needs one.")
-    _refuse_two_roles({"id": id, "stage": stage, "treatment": treatment, "outcome": outcome, "propensity": propensity,
-                       "lost": lost}, covariates, adjust)  # fmt: skip
     if not len(frame):
         raise InputError("The table has no rows; give it one for every person and decision.")
     numbers = {outcome: _numbers(frame[outcome], "outcome")}
     if propensity is not None:
         numbers[propensity] = _numbers(frame[propensity], "propensity")
     if lost is not None:
-        flags = pd.Series(_flags(frame[lost].fillna(0), f"Column {lost!r} (lost)", len(frame)), frame.index)
-        numbers[lost] = flags.astype(np.float64)
+        flags = frame[lost].fillna(0)
+        numbers[lost] = pd.Series(_flags(flags, f"Column {lost!r} (lost)", frame.index), frame.index, dtype=np.float64)
     frame = frame.copy(deep=False)
     for name, values in numbers.items():
         frame[name] = values
+    for name, what in ((id, "id"), (stage, "stage")):
+        if frame[name].map(lambda cell: isinstance(cell, list | dict | set | np.ndarray)).any():
+            raise InputError(f"Column {name!r} ({what}) holds lists or tables; make numbers or texts of them.")
     twice = np.flatnonzero(frame.duplicated([id, stage]))
     if len(twice):
         row = frame.iloc[twice[0]]
         raise InputError(f"Person {row[id]!s} has two rows at stage {row[stage]!s}; keep one of them.")
     people = pd.Index(pd.unique(frame[id]), name=id)
-    times = sorted_labels(frame[stage].to_numpy())
+    times = stage_times(frame[stage])
     parts = [frame[frame[stage] == time].set_index(id).reindex(people) for time in times]
     here = np.column_stack([people.isin(frame.loc[frame[stage] == time, id]) for time in times])
     _refuse_returns(here, people, times)
     gone_unknown = np.zeros(len(people), dtype=bool)
+    early = np.zeros(len(people), dtype=bool)  # said to be lost where a later row follows
     stages = []
     for s, (time, part) in enumerate(zip(times, parts, strict=True)):
         present = here[:, s]
@@ -671,7 +711,15 @@ def stages_from_long(
         y = np.where(present, values, np.where(gone_unknown, np.nan, 0.0))
         if lost is not None:
             last = present & ~(here[:, s + 1] if s + 1 < len(times) else np.zeros(len(people), dtype=bool))
-            y = np.where(last & (part[lost].to_numpy() == 1), np.nan, y)
+            said = part[lost].to_numpy() == 1
+            y = np.where(last & said, np.nan, y)
+            early = early | (present & ~last & said)
+            back = np.flatnonzero(early & last & ~said)
+            if len(back):
+                raise InputError(
+                    f"Person {people[back[0]]!s} is lost after an earlier stage by column {lost!r}, but has a row at "
+                    f"stage {time!s}; write 1 in the last row of a person only."
+                )
         gone_unknown |= np.isnan(y)
         eligible = present & part[treatment].notna().to_numpy()
         kept = [name for name in covariates if part[name].notna().any()]
@@ -680,7 +728,7 @@ def stages_from_long(
             Stage(
                 part[treatment].where(eligible), X=part[kept], W=part[more] if more else None, Y=y, eligible=eligible,
                 propensity=None if propensity is None else _of_second(part, treatment, propensity, eligible, time),
-                name=f"{stage} {time}",
+                name=f"{stage} {_time_text(time)}",
             )
         )  # fmt: skip
     return stages
@@ -697,6 +745,8 @@ def _refuse_two_roles(
         if name is not None:
             taken[name] = role
     for argument, names in (("covariates", covariates), ("adjust", adjust)):
+        if isinstance(names, str):
+            raise InputError(f"{argument} must be a list of names of columns; got {names!r}.")
         for name in names:
             if name in taken:
                 raise InputError(f"{argument} names {name!r}, which is the {taken[name]}; leave it out.")
@@ -704,15 +754,46 @@ def _refuse_two_roles(
 
 def _numbers(column: pd.Series, role: str) -> pd.Series:
     """A column of a long table as numbers, NaN where it has none."""
-    try:
-        return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), column.index)
-    except (TypeError, ValueError) as error:
+    return pd.Series(_as_numbers(column, f"Column {column.name!r} ({role})"), column.index)
+
+
+def stage_times(column: pd.Series) -> list[Any]:
+    """The stages of a long table, in order: that of an ordered categorical, of numbers, dates or texts.
+
+    Raises
+    ------
+    InputError
+        If texts and others stand side by side, or texts with numbers in them sort otherwise than the numbers.
+    """
+    found = column.drop_duplicates()
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+        present = set(found)
+        return [time for time in column.dtype.categories if time in present]
+    texts = [isinstance(time, str) for time in found]
+    if any(texts) and not all(texts):
         raise InputError(
-            f"Column {column.name!r} ({role}) holds values that are not numbers; convert them to numbers."
-        ) from error
+            f"Column {column.name!r} (stage) holds both texts and other values, which have no order; number the stages."
+        )
+    times = sorted_labels(np.array(list(found), dtype=object) if all(texts) else found.to_numpy()).tolist()
+    if all(texts):
+        natural = sorted(times, key=lambda text: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", text)])
+        for here, there in zip(times, natural, strict=True):
+            if here != there:
+                raise InputError(
+                    f"The stages of column {column.name!r} sort as text, {here} before {there}; number them 1, 2, ..., "
+                    "or make the column an ordered categorical."
+                )
+    return [pd.Timestamp(time) for time in found.sort_values()] if column.dtype.kind == "M" else times
 
 
-def _refuse_returns(here: np.ndarray, people: pd.Index, times: np.ndarray) -> None:
+def _time_text(time: Any) -> str:
+    """A stage in the name of a stage: of dates the day, if it is all."""
+    if isinstance(time, pd.Timestamp) and time == time.normalize():
+        return str(time.date())
+    return str(time)
+
+
+def _refuse_returns(here: np.ndarray, people: pd.Index, times: Sequence[Any]) -> None:
     """Refuse people who are absent at one stage and present at a later one."""
     for s in range(1, len(times)):
         back = np.flatnonzero(here[:, s] & ~here[:, s - 1])

@@ -231,6 +231,10 @@ class TreatmentRegime(NestedParameters):
         if isinstance(self.history, str):
             check_choice(self.history, "history", ("all", "current"))
             return self.history
+        if not isinstance(self.history, Sequence):
+            raise InputError(
+                f"history must be all, current or a list with an entry per stage; got {quoted(self.history)}."
+            )
         if s >= len(self.history):
             raise InputError(
                 f"history has {len(self.history)} entries, fewer than there are stages; give one for each."

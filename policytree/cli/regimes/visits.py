@@ -16,7 +16,7 @@ from policytree.cli.study import Roles, features_of, refuse_gaps
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError, quoted
-from policytree.regimes.stages import Course, Stage, check_stages, stages_from_long
+from policytree.regimes.stages import Course, Stage, check_stages, stage_times, stages_from_long
 from policytree.weighting.observed import REFUSE, WEIGHT
 
 BOTH = "--id and --stage go together: the columns that say whose row it is, and which decision it is about"
@@ -193,7 +193,7 @@ class _Rows:
 
     def __init__(self, frame: pd.DataFrame, person: str, stage: str, people: pd.Index):
         self.frame, self.person, self.stage, self.people = frame, person, stage, people
-        self.times = sorted(frame[stage].unique().tolist())
+        self.times = stage_times(frame[stage])
 
     def at(self, s: int, eligible: np.ndarray) -> pd.DataFrame:
         """The rows of the eligible people at a decision, by person."""
