@@ -110,6 +110,8 @@ from policytree.trees.tree import Tree as Tree
 from policytree.weighting.cate import cate_effects as cate_effects
 from policytree.weighting.cate import from_cate as from_cate
 from policytree.weighting.classification import weighted_labels as weighted_labels
+from policytree.weighting.dose.merging import MergedDoses as MergedDoses
+from policytree.weighting.dose.rewards import DoseRewards as DoseRewards
 from policytree.weighting.matching import MatchingRewards as MatchingRewards
 from policytree.weighting.reward_estimator import RewardEstimator as RewardEstimator
 from policytree.weighting.scores import from_scores as from_scores

@@ -28,6 +28,7 @@ from sklearn.utils.validation import _num_samples
 
 from policytree import (
     CostSensitiveTreeClassifier,
+    DoseRewards,
     DRPolicyTree,
     InputError,
     LowCostTreeClassifier,
@@ -146,6 +147,7 @@ def test_what_scikit_learn_may_pass_on():
         },
         RewardEstimator: {"fit": {"T", *of_rows, "strata", "regression", *of_times, *asked_at_fit}},
         MatchingRewards: {"fit": {"T", "sample_weight", "groups"}},
+        DoseRewards: {"fit": {"T", "W", "sample_weight", "groups"}},
         OptimalTreeClassifier: {"fit": {"sample_weight"}, "score": {"sample_weight"}},
         CostSensitiveTreeClassifier: {"fit": {"sample_weight"}, "score": {"sample_weight"}},
         LowCostTreeClassifier: {"fit": {"sample_weight"}, "score": {"sample_weight"}},

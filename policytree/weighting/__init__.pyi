@@ -10,6 +10,8 @@ from policytree.weighting.costs import row_costs as row_costs
 from policytree.weighting.costs import subtract_costs as subtract_costs
 from policytree.weighting.costs import treatment_costs as treatment_costs
 from policytree.weighting.direct_method import DirectMethod as DirectMethod
+from policytree.weighting.dose.merging import MergedDoses as MergedDoses
+from policytree.weighting.dose.rewards import DoseRewards as DoseRewards
 from policytree.weighting.doubly_robust import DoublyRobust as DoublyRobust
 from policytree.weighting.instrument import InstrumentalVariable as InstrumentalVariable
 from policytree.weighting.inverse_propensity import InversePropensity as InversePropensity

@@ -124,6 +124,11 @@ def _resolve(learner, auto, argument: str, has_covariates: bool, intercept):
     return imputed(learner)
 
 
+def resolve_learner(learner: Any, argument: str) -> Any:
+    """The user's own learner, which takes missing values or has them imputed; None for "auto"."""
+    return _resolve(learner, None, argument, True, None)
+
+
 def _is_auto(learner: Any) -> bool:
     return isinstance(learner, str) and learner == "auto"
 

@@ -130,18 +130,23 @@ class _BoostedStages:
         return self.model.stages(Z, ROUNDS[stage : stage + 1])[0]
 
 
-def _linear(prepare: Pipeline, Z, y, w, binary: bool):
+def linear_stages(
+    prepare: Pipeline, Z: np.ndarray, y: np.ndarray, w: np.ndarray | None, binary: bool, penalties=LOGIT_PENALTIES
+):
+    """A penalised linear model of what ``prepare`` makes of a table; of a binary outcome logistic, with these C."""
     if np.ptp(y) == 0.0:
-        return _Constant(float(y[0]), len(LOGIT_PENALTIES if binary else RIDGE_PENALTIES))
+        return _Constant(float(y[0]), len(penalties if binary else RIDGE_PENALTIES))
     prepared = prepare.fit_transform(Z)
     if binary:
-        return _Logits(prepare, logits(prepared, y, w))
+        return _Logits(prepare, logits(prepared, y, w, penalties))
     return _Ridges(prepare, *ridge_path(prepared, y, w, RIDGE_PENALTIES))
 
 
-def logits(X: np.ndarray, y: np.ndarray, w: np.ndarray | None) -> tuple[LogisticRegression, ...]:
+def logits(
+    X: np.ndarray, y: np.ndarray, w: np.ndarray | None, penalties: tuple[float, ...] = LOGIT_PENALTIES
+) -> tuple[LogisticRegression, ...]:
     """Logistic regressions of all penalties; ``y`` (n,) has two classes or more."""
-    learners = (LogisticRegression(C=C, tol=LOGIT_TOLERANCE, max_iter=1_000) for C in LOGIT_PENALTIES)
+    learners = (LogisticRegression(C=C, tol=LOGIT_TOLERANCE, max_iter=1_000) for C in penalties)
     return tuple(learner.fit(X, y, w) for learner in learners)
 
 
@@ -178,7 +183,8 @@ def ridge_path(X: np.ndarray, y: np.ndarray, w: np.ndarray | None, penalties: np
     return mean - centre @ coefficients, coefficients
 
 
-def _boosted(Z, y, w, binary: bool):
+def boosted_stages(Z: np.ndarray, y: np.ndarray, w: np.ndarray | None, binary: bool):
+    """Boosted trees of a table."""
     if np.ptp(y) == 0.0:
         return _Constant(float(y[0]), len(ROUNDS))
     return _BoostedStages(boost(Z, y, w, "binary" if binary else "regression", ROUNDS[-1]))
@@ -270,10 +276,10 @@ def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=Non
         ZA, y, sample_weight = ZA[kept], y[kept], sample_weight[kept] / sample_weight[kept].mean()
     arm = ZA[:, -1]
     if kind == "linear over arms":
-        return OverArms(_linear(make_pipeline(Interactions(n_arms)), ZA, y, sample_weight, binary), n_arms, False)
+        return OverArms(linear_stages(make_pipeline(Interactions(n_arms)), ZA, y, sample_weight, binary), n_arms, False)
     if kind == "boosted over arms":
         Z = np.hstack([ZA[:, :-1], indicators(arm, n_arms)])
-        return OverArms(_boosted(Z, y, sample_weight, binary), n_arms, True)
+        return OverArms(boosted_stages(Z, y, sample_weight, binary), n_arms, True)
     models = []
     for k in range(n_arms):
         own = arm == k
@@ -285,7 +291,9 @@ def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=Non
         w = None if sample_weight is None else sample_weight[own]
         Z = ZA[own, :-1]
         boosts = kind == "boosted"
-        models.append(_boosted(Z, y[own], w, binary) if boosts else _linear(prepared(), Z, y[own], w, binary))
+        models.append(
+            boosted_stages(Z, y[own], w, binary) if boosts else linear_stages(prepared(), Z, y[own], w, binary)
+        )
     return ByArm(tuple(models))
 
 

@@ -1,0 +1,31 @@
+"""
+Take the rule that is surest
+============================
+
+The best tree is the luckiest of many that are nearly as good. ``surest_rule`` lets some rows learn near-ties and judges
+them on the others: the one whose gain has the largest lower bound is the surest.
+"""
+
+from policytree import DRPolicyTree, PolicyTreeDisplay, load_dataset, surest_rule
+
+data = load_dataset("nsw").fit_arguments()
+model = DRPolicyTree(max_depth=2, min_samples_leaf=20, random_state=0)
+found = surest_rule(model, **data, control="control", epsilon=0.1, random_state=0)
+print(found)
+
+# %%
+# The bounds of all candidates hold together: the surest one was chosen for its bound, and keeps it. One treatment for
+# everybody is among the candidates, and so is the control, whose gain is zero for sure. Where nothing is shown to gain
+# anything, the control stays the surest.
+
+print(found.candidates.loc[["always control", "always training", found.largest.name], ["gain", "lower"]].round(0))
+
+# %%
+# Without ``control``, gains are over the best single treatment, whichever it is. That is much to ask of so few people.
+
+print(surest_rule(model, **data, epsilon=0.1, random_state=0).statements()[0])
+
+# %%
+# It is a tree like any other.
+
+PolicyTreeDisplay.from_tree(found.tree, title="The surest rule")
