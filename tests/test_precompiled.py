@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from llvmlite import binding
 
 from policytree.solvers.kernels import compiling, precompiled
 from policytree.solvers.kernels.precompiled import MANIFEST, VARIABLE, Precompiled, open_folder
@@ -125,6 +126,14 @@ def test_nothing_is_read_on_a_processor_without_the_instructions(folder):
     rewrite(folder, cpu_features=["sse2", "avx9000"])
     found = open_folder(folder, compiling.SEPARATE)
     assert found.read("kernel") is None and found.reason == "this processor has no avx9000"
+
+
+def test_nothing_is_read_without_avx2(folder, monkeypatch):
+    """As on a processor of before 2013."""
+    has = dict(binding.get_host_cpu_features()) | {"avx2": False}
+    monkeypatch.setattr(precompiled.binding, "get_host_cpu_features", lambda: has)
+    found = open_folder(folder, compiling.SEPARATE)
+    assert found.read("kernel") is None and "avx2" in found.reason.removeprefix("this processor has no ").split(", ")
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 99, "requires": {}, "cpu_features": [], "files": {}}'])
