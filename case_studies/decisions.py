@@ -7,7 +7,7 @@ choose the tree come from cross-fitting over five folds, repeated with other fol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import matplotlib.pyplot as plt
@@ -122,6 +122,22 @@ def triple(estimate: Estimate, name: str) -> dict[str, float]:
     return {name: estimate.value, f"{name} lower": estimate.lower, f"{name} upper": estimate.upper}
 
 
+def show_people(
+    study, task: Decisions, told: str, groups: Mapping[str, np.ndarray], happened: str, means: Mapping[str, pd.Series]
+) -> None:
+    """Who they are: what is told, and per group (mask) the people, the share to whom it happened, and medians or means.
+
+    ``means`` names columns by their statistic, "mean ..." or "median ..."; ``happened`` names the share.
+    """
+    study.show(told)
+    rows = {
+        name: {"people": int(mask.sum()), happened: 100 * task.y[mask].mean()}
+        | {label: column[mask].agg(label.partition(" ")[0]) for label, column in means.items()}
+        for name, mask in groups.items()
+    }
+    study.table(pd.DataFrame.from_dict(rows, orient="index"), "people")
+
+
 def show_tree(study, task: Decisions, without: tuple[str, ...], words: tuple[str, str], title: str, file: str) -> None:
     """Exact tree without some columns, its decisions in words (for 0 and 1), with its proof; a picture if named."""
     costs = {(words[truth], words[decision]): cost for (truth, decision), cost in task.costs.items()}
@@ -159,6 +175,14 @@ def exclusions(study, task: Decisions, without: Mapping[str, tuple[str, ...]], r
         rows[name] |= {key: 100 * value for key, value in shown.items()}
         rows[name]["asks about"] = ", ".join(sorted(map(str, tree.get_used_features())))
     return pd.DataFrame.from_dict(rows, orient="index"), decided
+
+
+def show_exclusions(study, task: Decisions, without: Mapping[str, tuple[str, ...]], unit: str) -> dict[str, np.ndarray]:
+    """What each exclusion costs, as a table and a picture; held-out decisions of every exclusion, ``"nothing"`` too."""
+    table, decided = exclusions(study, task, without, 2 if study.quick else REPEATS)
+    study.table(table, "exclusions", digits=2)
+    draw_exclusions(study, table, "exclusions", "What leaving columns out costs", f"{unit} per 100 people")
+    return decided
 
 
 def show_depths(study, task: Decisions, without: Mapping[str, tuple[str, ...]], depths: tuple[int, ...]) -> None:
@@ -250,6 +274,22 @@ def show_rate_gaps(study, task: Decisions, rules: Mapping[str, np.ndarray], pair
     study.table(rate_gaps(task, rules, pairs), "rate_gaps", index=False)
     study.show(f"These differences under the first rule ({next(iter(rules))}) less those under the others:")
     study.table(rate_gap_changes(task, rules, pairs), "rate_gap_changes", index=False)
+
+
+def show_rates(
+    study,
+    task: Decisions,
+    rules: Mapping[str, np.ndarray],
+    groups: Mapping[str, np.ndarray],
+    pairs: Sequence[tuple[str, str]],
+    title: str,
+    labels: Mapping[str, str],
+) -> None:
+    """Error rates by group with intervals, their differences between pairs of groups, and a picture."""
+    table = rates_by_group(task, rules, groups)
+    study.table(table, "rates", index=False)
+    show_rate_gaps(study, task, rules, {f"{a} - {b}": (groups[a], groups[b]) for a, b in pairs})
+    draw_rates(study, table, "rates", title, labels)
 
 
 def draw_rates(study, table: pd.DataFrame, name: str, title: str, labels: Mapping[str, str]) -> None:

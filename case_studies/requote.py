@@ -11,6 +11,8 @@ import re
 import sys
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -22,13 +24,21 @@ def requoted(readme: str, output: str) -> str:
     """The README with lines of ``output`` in its blocks."""
     printed = [line.rstrip() for line in output.splitlines()]
 
-    def renewed(line: str) -> str:
-        if line.strip() in ("", "...") or line.rstrip() in printed:
-            return line
-        return max(printed, key=lambda new: likeness(line, new))
-
     def block(found: re.Match) -> str:
-        return "```text\n" + "".join(f"{renewed(line)}\n" for line in found.group(1).splitlines()) + "```"
+        lines = [line.rstrip() for line in found.group(1).splitlines()]
+        kept = [line in ("", "...") or line in printed for line in lines]
+        used = {line for line, stays in zip(lines, kept, strict=True) if stays}  # two lines are never the same one
+        renewed = []
+        for stays, run in groupby(zip(kept, lines, strict=True), key=itemgetter(0)):
+            new = [line for _, line in run]
+            if not stays:
+                for k, line in enumerate(new):
+                    free = [p for p in printed if p not in used]
+                    new[k] = max(free, key=lambda p, line=line: likeness(line, p), default=line)
+                    used.add(new[k])
+                new.sort(key=printed.index)  # as they were printed
+            renewed += new
+        return "```text\n" + "".join(f"{line}\n" for line in renewed) + "```"
 
     return BLOCK.sub(block, readme)
 

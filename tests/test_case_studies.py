@@ -258,6 +258,9 @@ def test_blocks_are_quoted_anew(requote):
     renewed = requote.requoted(readme, output)
     assert renewed == readme.replace("tree 2   3.25", "tree 2   1.75").replace("tree 3   4.50", "tree 3   2.00")
     assert list(requote.unprinted(renewed, output)) == []
+    rows = "a, b   1.00   2.00\na, c   3.00   4.00"  # both are most like the first of these two
+    renewed = requote.requoted(f"```text\n{rows}\n```", "a, d   5.00   6.00\nz, d   7.00   8.00")
+    assert renewed == "```text\na, d   5.00   6.00\nz, d   7.00   8.00\n```"
     assert list(requote.unprinted("It is 4.50, 1,204 and 12.", output)) == [
         (number, "It is 4.50, 1,204 and 12.") for number in ("4.50", "1204")
     ]

@@ -11,18 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from as_good import show_near_ties
-from decisions import (
-    REPEATS,
-    Decisions,
-    draw_exclusions,
-    draw_rates,
-    exclusions,
-    rates_by_group,
-    show_depths,
-    show_rate_gaps,
-    show_tree,
-    show_values,
-)
+from decisions import Decisions, show_depths, show_exclusions, show_people, show_rates, show_tree, show_values
 from tables import read_table
 
 SOURCE = "the FICO Explainable Machine Learning Challenge (HELOC)"
@@ -60,31 +49,13 @@ def groups_of(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     return {name: mask.to_numpy() for name, mask in cut.items()}
 
 
-def show_people(study, frame: pd.DataFrame, task: Decisions) -> None:
+def told(task: Decisions) -> str:
     """Who they are, and the costs in words."""
-    study.heading("1. The applicants and the decision")
-    study.show(
-        f"{len(frame):,} people with a home equity line; {100 * task.y.mean():.1f} % did not pay as agreed.\n"
+    return (
+        f"{len(task.y):,} people with a home equity line; {100 * task.y.mean():.1f} % did not pay as agreed.\n"
         f"Decline, or lend? A loan that goes bad costs {BAD:g} times what a good one earns; declining somebody\n"
         f"who would have paid costs {LOST:g}, the loan's earnings.\n"
     )
-    rows = {
-        name: {"people": int(mask.sum()), "bad %": 100 * task.y[mask].mean(),
-               "months since the oldest account": frame["MSinceOldestTradeOpen"][mask].median()}
-        for name, mask in groups_of(frame).items()
-    }  # fmt: skip
-    study.table(pd.DataFrame.from_dict(rows, orient="index"), "people")
-
-
-def show_rates(study, frame: pd.DataFrame, task: Decisions, rules: dict[str, np.ndarray]) -> None:
-    """Error rates by length of history."""
-    study.heading("5. Who bears the mistakes (per cent, held out)")
-    groups = groups_of(frame)
-    table = rates_by_group(task, rules, groups)
-    study.table(table, "rates", index=False)
-    pairs = {"shortest - longest third": (groups["shortest third"], groups["longest third"])}
-    show_rate_gaps(study, task, rules, pairs)
-    draw_rates(study, table, "rates", "Who bears the mistakes, by length of credit history", RATE_NAMES)
 
 
 def show_prices(study, task: Decisions) -> None:
@@ -107,18 +78,22 @@ def main(study) -> None:
     frame = applicants(study)
     frame = frame.iloc[:1_500] if study.quick else frame
     task = question(frame)
-    show_people(study, frame, task)
+    groups = groups_of(frame)
+    study.heading("1. The applicants and the decision")
+    months = {"median months since the oldest account": frame["MSinceOldestTradeOpen"]}
+    show_people(study, task, told(task), groups, "bad %", months)
     study.heading(f"2. The best tree of depth {task.depth}")
     show_tree(study, task, WITHOUT[KEPT_OUT], WORDS, "Length of credit history kept out", "tree")
     study.heading("3. What leaving columns out costs (by the stated costs, per 100 people)")
-    table, decided = exclusions(study, task, WITHOUT, 2 if study.quick else REPEATS)
-    study.table(table, "exclusions", digits=2)
-    draw_exclusions(study, table, "exclusions", "What leaving columns out costs", "good loans' earnings per 100 people")
+    decided = show_exclusions(study, task, WITHOUT, "good loans' earnings")
     rules = {TREE: decided[KEPT_OUT], "tree with all columns": decided["nothing"], "tree without both": decided["both"]}
     rules |= {"nobody gets a loan": np.ones((1, len(frame)), int), "everybody gets one": np.zeros((1, len(frame)), int)}
     study.heading("4. What rules cost on people who did not choose them (per 100 people)")
     show_values(study, task, rules, TREE)
-    show_rates(study, frame, task, {name: rules[name] for name in list(rules)[:3]})
+    study.heading("5. Who bears the mistakes (per cent, held out)")
+    learnt = {name: rules[name] for name in list(rules)[:3]}
+    title = "Who bears the mistakes, by length of credit history"
+    show_rates(study, task, learnt, groups, [("shortest third", "longest third")], title, RATE_NAMES)
     study.heading(f"6. Trees within {SLACK:g} of the best: who can do without what?")
     without = [list(columns) for columns in WITHOUT.values()]
     show_near_ties(study, task.tree().fit(task.X, task.y), task.X, SLACK, without, "people", "FICO, depth 2", y=task.y)

@@ -173,8 +173,8 @@ def show_overlap(study, dataset, everywhere, frame, given) -> None:
     charleston = everywhere["site"].eq("Charleston") & everywhere["plan"].eq("50%")
     study.show(
         f"Charleston has {charleston.sum()} person-years on the 50% plan. Where most of them are held out together, "
-        "the propensity\nmodel learns that hardly anybody there could have it, and their weights (one over the "
-        "propensity) explode."
+        "the propensity\nmodel knows hardly anybody there who had it; the last column says how large weights (one over "
+        "the propensity) become."
     )
 
 

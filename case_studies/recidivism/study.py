@@ -9,18 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from as_good import show_near_ties, show_slacks
-from decisions import (
-    REPEATS,
-    Decisions,
-    draw_exclusions,
-    draw_rates,
-    exclusions,
-    rates_by_group,
-    show_depths,
-    show_rate_gaps,
-    show_tree,
-    show_values,
-)
+from decisions import Decisions, show_depths, show_exclusions, show_people, show_rates, show_tree, show_values
 from recidivism.others import show_broward, show_prices
 from tables import read_table
 
@@ -44,6 +33,7 @@ MEDIUM = 5  # COMPAS deciles from here on are called medium or high
 SLACK = 0.005  # half a mistake per 100 people
 SLACKS = (0.0025, 0.005, 0.01, 0.02)
 TREE, SCORE, NOBODY = "tree without race, sex, age", "COMPAS medium or high", "nobody supervised"
+PAIRS = (("African-American", "Caucasian"), ("men", "women"), ("under 25", "over 45"))
 RATE_NAMES = {"false alarms": "supervised, of those not rearrested", "missed": "not supervised, of those rearrested"}
 
 
@@ -77,30 +67,13 @@ def groups_of(frame: pd.DataFrame) -> dict[str, np.ndarray]:
     }
 
 
-def show_people(study, frame: pd.DataFrame, task: Decisions) -> None:
+def told(task: Decisions) -> str:
     """Who they are, what was counted, and the costs in words."""
-    study.heading("1. The people and the decision")
-    study.show(
-        f"{len(frame):,} people; {100 * task.y.mean():.1f} % were rearrested within two years. Supervise, or not?\n"
+    return (
+        f"{len(task.y):,} people; {100 * task.y.mean():.1f} % were rearrested within two years. Supervise, or not?\n"
         f"Not supervising somebody who is rearrested costs {MISSED:g}; supervising somebody who is not costs\n"
         f"{ALARM:g}; anything else costs nothing.\n"
     )
-    rows = {
-        name: {"people": int(mask.sum()), "rearrested %": 100 * task.y[mask].mean(),
-               "mean priors": frame["priors_count"][mask].mean(), "mean age": frame["age"][mask].mean()}
-        for name, mask in groups_of(frame).items()
-    }  # fmt: skip
-    study.table(pd.DataFrame.from_dict(rows, orient="index"), "people")
-
-
-def show_exclusions(study, task: Decisions) -> dict[str, np.ndarray]:
-    """What each exclusion costs, on these people and on others."""
-    study.heading("3. What leaving columns out costs (mistakes, by their costs, per 100 people)")
-    repeats = 2 if study.quick else REPEATS
-    table, decided = exclusions(study, task, WITHOUT, repeats)
-    study.table(table, "exclusions", digits=2)
-    draw_exclusions(study, table, "exclusions", "What leaving columns out costs", "mistakes per 100 people")
-    return decided
 
 
 def show_cuts(study, frame: pd.DataFrame, task: Decisions) -> None:
@@ -111,37 +84,28 @@ def show_cuts(study, frame: pd.DataFrame, task: Decisions) -> None:
     study.show(f"COMPAS on these people, supervised from a decile of so much on: {told}\n")
 
 
-def show_rates(study, frame: pd.DataFrame, task: Decisions, rules: dict[str, np.ndarray]) -> None:
-    """Error rates by group with intervals, and differences between groups."""
-    study.heading("5. Who bears the mistakes (per cent, held out)")
-    groups = groups_of(frame)
-    table = rates_by_group(task, rules, groups)
-    study.table(table, "rates", index=False)
-    pairs = {
-        "African-American - Caucasian": (groups["African-American"], groups["Caucasian"]),
-        "men - women": (groups["men"], groups["women"]),
-        "under 25 - over 45": (groups["under 25"], groups["over 45"]),
-    }
-    show_rate_gaps(study, task, rules, pairs)
-    draw_rates(study, table, "rates", "Who bears the mistakes", RATE_NAMES)
-
-
 def main(study) -> None:
     """Run the study."""
     frame = defendants(study)
     frame = frame.iloc[:1_500] if study.quick else frame
     task = question(frame, 2 if study.quick else 3)
-    show_people(study, frame, task)
+    groups = groups_of(frame)
+    study.heading("1. The people and the decision")
+    means = {"mean priors": frame["priors_count"], "mean age": frame["age"]}
+    show_people(study, task, told(task), groups, "rearrested %", means)
     study.heading(f"2. The best trees of depth {task.depth}")
     show_tree(study, task, WITHOUT[KEPT_OUT], WORDS, "Race, sex and age kept out", "tree")
     show_tree(study, task, (), WORDS, "All columns", "")
-    decided = show_exclusions(study, task)
+    study.heading("3. What leaving columns out costs (mistakes, by their costs, per 100 people)")
+    decided = show_exclusions(study, task, WITHOUT, "mistakes")
     fixed = {SCORE: (frame["decile_score"] >= MEDIUM).to_numpy(dtype=int)[None], NOBODY: np.zeros((1, len(frame)), int)}
     rules = {TREE: decided[KEPT_OUT], "tree with all columns": decided["nothing"], **fixed}
     study.heading("4. What rules cost on people who did not choose them (per 100 people)")
     show_values(study, task, rules, TREE)
     show_cuts(study, frame, task)
-    show_rates(study, frame, task, {name: rules[name] for name in rules if name != NOBODY})
+    study.heading("5. Who bears the mistakes (per cent, held out)")
+    judged = {name: rules[name] for name in rules if name != NOBODY}
+    show_rates(study, task, judged, groups, PAIRS, "Who bears the mistakes", RATE_NAMES)
     study.heading(f"6. Trees of depth 2 within {SLACK:g} of the best: who can do without what?")
     near = question(frame, 2)
     without = [list(columns) for columns in WITHOUT.values()]
