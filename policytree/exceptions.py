@@ -37,7 +37,7 @@ class SearchWarning(UserWarning):
 
 
 class OverlapWarning(UserWarning):
-    """Some persons have almost no chance of some treatment, or of an outcome that is observed.
+    """Some persons have almost no chance of some treatment, or of an outcome that is observed, or of being in a study.
 
     Examples
     --------

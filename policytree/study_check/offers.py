@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from policytree.study_check.findings import RARE_OFFER, WEAK_INSTRUMENT, Finding
+from policytree.study_check.findings import FULL_COMPLIANCE, RARE_OFFER, WEAK_INSTRUMENT, Finding
 from policytree.weighting.instrument import USELESS_F, WEAK_F, f_statistic
 from policytree.weighting.observed import Observed
 
@@ -56,6 +56,11 @@ def _weak(offered: Observed) -> list[Finding]:
     shares = own.mean(axis=0)
     uptake = (own * offered.took[:, None]).mean(axis=0) / shares
     strength = f_statistic(uptake, own * (offered.took[:, None] - uptake) / shares, offered)
+    if np.isinf(strength) and np.isin(uptake, (0.0, 1.0)).all():
+        how = (
+            "An instrument then adds nothing: leave it out, unless the treatment was recorded as offered, not as taken."
+        )
+        return [Finding("note", FULL_COMPLIANCE, "Offer", "tells in every row what people took", how)]
     if strength >= WEAK_F:
         return []
     shown = ", ".join(f"{share:.0%} under {label!s}" for label, share in zip(offered.treatments, uptake, strict=True))

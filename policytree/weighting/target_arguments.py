@@ -181,7 +181,7 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 
 def _stacked(given: dict[str, Any], tables: dict[str, Any], n: int, m: int) -> dict[str, Any]:
     """All arguments for n rows of the study above m people of the target."""
-    for name in ("sample_treatment_costs", "budget_costs", "regression"):
+    for name in ("sample_treatment_costs", "budget_costs", "regression", "subgroups"):
         if _by_rows(given.get(name), n):
             raise InputError(
                 f"{name} is given row by row, and people of the target need theirs too; stack study and target in one "

@@ -184,6 +184,9 @@ def test_slips_are_one_sentence(study, fitted):
         StudyReport(fitted, Y, T, X=X)
     with pytest.raises(InputError, match="offer_costs names the offer free; the offers are none, voucher"):
         StudyReport(fitted, Y, T, X=X, groups=groups, offer_costs={"free": 1.0}, **offered)
+    for bad, words in ((np.nan, "has missing or infinite values"), (["a"] * 280, "holds values that are not numbers")):
+        with pytest.raises(InputError, match=f"offer_costs of voucher {words}"):
+            offer_rule(fitted, Y, T, X=X, offer_costs={"voucher": bad}, **offered)
     with pytest.raises(InputError, match="treatment_cost must be a finite number; got"):
         offer_rule(fitted, Y, T, X=X, treatment_cost=np.nan, **offered)
     with pytest.raises(InputError, match="instrument is missing; pass what every row was offered"):
@@ -210,6 +213,8 @@ def test_the_check_finds_what_is_wrong_with_offers(study):
     rare = offered["instrument"].mask(np.arange(280) < 7, "letter")
     kinds = {f.kind: f for f in check_study(X, T, Y, instrument=rare).of("warning")}
     assert kinds["rare offer"].column == "Offer letter" and kinds["rare offer"].rows == 7
+    (same,) = (f for f in check_study(X, offered["instrument"], Y, **offered).findings if f.kind == "full compliance")
+    assert same.severity == "note" and "leave it out" in same.remedy
     recorded = X.assign(site=np.where(offered["instrument"] == "voucher", "in", "out"))
     (found,) = check_study(recorded, T, Y, **offered).of("serious")
     assert found.column == "site" and "nearly determines the offer" in found.found
@@ -227,6 +232,19 @@ def test_the_page_keeps_intervals_whole_and_captions_in_sight(study, fitted, rep
         b for b in report.content.section("support").blocks if isinstance(b, Picture) and b.kind == "balance"
     )
     assert picture.data["what"] == "offer"
+
+
+def test_a_covariate_that_nobody_has_is_left_out_of_the_compliers(study):
+    X, T, Y, offered, groups = study
+    empty = X.assign(nothing=np.nan)
+    model = DRPolicyTree(rewards=rewards(), max_depth=0).fit(Y, T, X=empty, groups=groups, propensity=0.5, **offered)
+    means = instrument_summary(model).complier_means(empty)
+    assert means.loc["nothing"].isna().all() and means.drop(index="nothing").notna().all(axis=None)
+    who = next(
+        b for b in StudyReport(model, Y, T, X=empty, groups=groups, **offered).content.section("offers").blocks
+        if isinstance(b, Fold)
+    )  # fmt: skip
+    assert "nothing" not in [row[0] for row in who.blocks[0].rows]
 
 
 def test_the_verdict_over_offers_speaks_of_offers(study, fitted):

@@ -11,7 +11,7 @@ from policytree import RewardEstimator, instrument_summary, load_dataset
 study = load_dataset("k401k")
 data = study.fit_arguments()
 Y, T, Z = data["Y"], data["T"], data["instrument"]
-savers = Y[T == "with 401(k)"].mean() - Y[T == "none"].mean()
+savers = Y[T == "plan"].mean() - Y[T == "none"].mean()
 print(f"{len(Y):,} people; savers own {savers:.1f} thousand dollars more than the others")
 
 # %%

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
-from policytree.common.validation import is_real
+from policytree.common.validation import as_numbers, is_real
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.tables import PolicyValueTable
@@ -204,9 +204,11 @@ def offer_tree_inputs(
     offers = observed.instrument.offers
     if isinstance(offer_costs, Mapping):
         known = offers.tolist()
-        for label in offer_costs:
+        for label, cost in offer_costs.items():
             if label not in known:
                 raise InputError(f"offer_costs names the offer {label!s}; the offers are {', '.join(map(str, known))}.")
+            if not np.isfinite(as_numbers(cost, f"offer_costs of {label!s}")).all():
+                raise InputError(f"offer_costs of {label!s} has missing or infinite values; give finite numbers.")
     return {
         "Y": net_of_uptake(Y, observed, treatment_cost, direction),
         "T": pd.Series(offers[observed.instrument.code], index=observed.index, name="offer"),

@@ -102,6 +102,7 @@ class InstrumentSummary:
         -------
         DataFrame
             ``everybody``, ``compliers`` with standard_error, lower, upper, and ``difference`` in standard deviations.
+            All are missing for a covariate that nobody has a value of.
 
         References
         ----------
@@ -115,6 +116,9 @@ class InstrumentSummary:
             known = np.isfinite(column)
             value, q = np.where(known, column, 0.0), np.where(known, self._population, 0.0)
             w = np.where(known, 1.0, 0.0) if self._weight is None else np.where(known, self._weight, 0.0)
+            if not w.any():
+                rows.append((np.nan,) * 6)
+                continue
             everybody, compliers = np.average(value, weights=w), ratio_of_means(q * value, q, self._groups, w, level)
             deviation = float(np.sqrt(np.average((value - everybody) ** 2, weights=w)))
             difference = (compliers.value - everybody) / deviation if deviation > 0.0 else np.nan

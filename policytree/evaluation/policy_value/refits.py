@@ -50,6 +50,8 @@ def sliceable(table, argument: str, n: int):
         return None
     native = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
     out = native if isinstance(native, (nw.DataFrame, nw.Series)) else np.asarray(table)
+    if not out.shape:
+        raise InputError(f"{argument} must be a table or a column, a frame or an array, with one row per row of Y.")
     if out.shape[:1] != (n,):
         raise InputError(f"{argument} has {len(out)} rows, but Y has {n}; give one row per row of Y.")
     return out

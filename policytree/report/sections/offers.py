@@ -173,7 +173,7 @@ def _who(material: Material, found: InstrumentSummary) -> Fold:
     study = material.study
     covariates = study.X if study.W is None else pd.concat([study.X, study.W], axis=1)
     covariates = covariates.loc[:, ~covariates.columns.duplicated()].iloc[material.learning]
-    means = found.complier_means(covariates)
+    means = found.complier_means(covariates).dropna(subset="everybody")
     means = means.loc[means["difference"].abs().sort_values(ascending=False, na_position="last").index]
     cells, shown = [], means.head(MOST_COVARIATES)
     for name, row in shown.iterrows():
