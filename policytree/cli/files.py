@@ -329,6 +329,11 @@ def read_saved(path: str | os.PathLike) -> Any:
     return _read_json(path, "tree", "`policytree design` writes tree.json")
 
 
+def is_regime(data: Any) -> bool:
+    """Whether what was read from a file is a regime, and no tree."""
+    return isinstance(data, dict) and data.get("format") == REGIME
+
+
 def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
     """A tree file: the tree, and all that the file says.
 
@@ -339,8 +344,8 @@ def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
     """
     data = read_saved(path)
     try:
-        if isinstance(data, dict) and data.get("format") == REGIME:
-            raise InputError("this is a regime of several decisions, which only `policytree predict` takes.")
+        if is_regime(data):
+            raise InputError("this is a regime of several decisions, which `policytree predict` and `show` take.")
         return from_dict(data), data
     except InputError as error:
         raise InputError(f"'{path}': {error}") from error

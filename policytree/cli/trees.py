@@ -54,9 +54,9 @@ def predict(
 
 def _recommended(saved: str, data: str, column: str) -> Iterator[Any]:
     """Tables with a tree's actions, or with what a regime gives at every decision."""
-    from policytree.cli.files import read_saved, read_tree
+    from policytree.cli.files import is_regime, read_saved, read_tree
     from policytree.cli.predicting import policy_batches
-    from policytree.cli.regimes.predicting import is_regime, recommendations, saved_regime
+    from policytree.cli.regimes.predicting import recommendations, saved_regime
     from policytree.exceptions import UnseenValueWarning
     from policytree.trees.unseen_values import sentence
 
@@ -81,19 +81,38 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print tree and certificate as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
-    """Print a saved tree, and the certificate it came with."""
-    from policytree.cli.files import read_tree
+    """Print a saved tree, or the trees of a regime, and the certificates they came with."""
+    from policytree.cli.files import is_regime, read_saved, read_tree
     from policytree.cli.printing import print_json
-    from policytree.data.features import shown
+    from policytree.regimes.export import regime_from_dict
     from policytree.serialization import to_dict
     from policytree.trees.text import export_text
 
+    data = read_saved(tree)
+    if is_regime(data):
+        stages, proofs = regime_from_dict(data), data.get("certificates")
+        proofs = proofs if isinstance(proofs, list) and len(proofs) == len(stages) else [None] * len(stages)
+        if as_json:
+            parts = zip(stages, proofs, strict=True)
+            print_json({"stages": [{"name": n, "tree": to_dict(t), "certificate": proof} for (n, t), proof in parts]})
+            return
+        for k, ((name, each), proof) in enumerate(zip(stages, proofs, strict=True)):
+            typer.echo(f"{chr(10) * (k > 0)}{name}\n{export_text(each)}")
+            _print_certificate(proof)
+        return
     saved, everything = read_tree(tree)
     certificate = everything.get("certificate")
     if as_json:
         print_json({"tree": to_dict(saved), "certificate": certificate})
         return
     typer.echo(export_text(saved))
+    _print_certificate(certificate)
+
+
+def _print_certificate(certificate: Any) -> None:
+    """Print what was proved of a tree, if its file says so."""
+    from policytree.data.features import shown
+
     if isinstance(certificate, dict):
         facts = {shown(name).replace("_", " "): value for name, value in certificate.items()}
         if facts.get("expected cost") == 0:  # no question costs anything

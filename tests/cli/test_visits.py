@@ -171,7 +171,37 @@ def test_saved_regimes_that_are_damaged_or_know_no_table(designed, table, tmp_pa
     for stages in (3, [], [{"name": "x"}]):
         path.write_text(json.dumps({k: v for k, v in data.items() if k != "checksum"} | {"stages": stages}))
         refused(run("predict", path, table), "regime")
-    refused(run("show", folder / "regime.json"), "regime of several decisions")
+    refused(run("plot", folder / "regime.json"), "regime of several decisions")
+
+
+def test_show_prints_the_rules_and_what_was_proved(designed):
+    folder, _, _ = designed
+    code, out, err = run("show", folder / "regime.json")
+    assert code == 0, err
+    assert (folder / "rule.txt").read_text().split("\n\n")[0] in out and out.count("status") == 2
+    code, out, _ = run("show", folder / "regime.json", "--json")
+    found = json.loads(out)["stages"]
+    assert [stage["name"] for stage in found] == ["visit 1", "visit 2"]
+    assert all(stage["certificate"]["gap"] == 0 for stage in found)
+
+
+def test_decisions_named_by_texts_and_treatments_by_numbers(tmp_path):
+    """Parquet in and out of the fit; whole numbers that gaps made decimals are the treatments of the fit."""
+    frame = visits(200).drop(columns=["p", "weight", "clinic"])
+    frame["visit"] = frame["visit"].map({1: "a start", 2: "b later"})
+    frame["arm"] = frame["arm"].map({"drug": 0, "talk": 1, "more": 2, "switch": 3}).astype(float)
+    frame.to_parquet(tmp_path / "v.parquet")
+    code, _, err = design(tmp_path / "v.parquet", tmp_path / "out", "--no-value", "--max-depth", "2")
+    assert code == 0, err
+    predicted = []
+    frame.to_csv(tmp_path / "v.csv", index=False)
+    for name in ("v.parquet", "v.csv"):
+        code, out, err = run("predict", tmp_path / "out" / "regime.json", tmp_path / name)
+        assert code == 0, err
+        predicted.append(pd.read_csv(io.StringIO(out))["policy"])
+    assert predicted[0].equals(predicted[1])
+    assert set(predicted[0][frame["visit"] == "a start"]) <= {0, 1}
+    assert set(predicted[0][frame["visit"] == "b later"]) <= {2, 3}
 
 
 def test_chances_are_those_of_the_second_arm_or_of_every_label(table, tmp_path):

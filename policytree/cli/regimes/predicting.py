@@ -12,7 +12,7 @@ import pandas as pd
 from policytree.cli.predicting import actions_by, in_words, table_of
 from policytree.cli.tables import Batch, require_column
 from policytree.exceptions import InputError
-from policytree.regimes.export import FORMAT, regime_from_dict
+from policytree.regimes.export import regime_from_dict
 from policytree.regimes.stages import NOTHING_GIVEN, OUTCOME, TREATMENT
 from policytree.serialization.labels import label_from_json
 from policytree.trees.tree import Tree
@@ -41,11 +41,6 @@ class SavedRegime:
     outcome: str
     times: list[Any]
     history: list[dict[str, tuple[int, str | tuple[str]]]]
-
-
-def is_regime(data: Any) -> bool:
-    """Whether what was read from a file is a regime, and no tree."""
-    return isinstance(data, dict) and data.get("format") == FORMAT
 
 
 def saved_regime(data: Mapping[str, Any]) -> SavedRegime:

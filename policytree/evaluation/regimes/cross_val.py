@@ -105,6 +105,15 @@ def cross_val_regime_value(
     OverlapWarning
         Once for all refits, if some propensities are small.
 
+    Notes
+    -----
+    The variance of a repeated cross-fitting is that of one repetition plus the variance between repetitions, as in
+    :func:`policytree.cross_val_policy_value`: the latter stands for the covariance between folds, which no formula
+    knows. Where no treatment has an effect, the regimes of different folds differ most. The variance between
+    repetitions is largest then, while averaging over them lowers the variance of the value below that of one
+    repetition: intervals are wider than they need be, and cover the truth more often than they say
+    (``benchmarks/results/regimes.md``, "held out: no effect"). They err on the side of not recommending a regime.
+
     References
     ----------
     Nordland and Holst (2026), Journal of Statistical Software 116(4) (values of learnt regimes by cross-fitting).
