@@ -223,6 +223,15 @@ def test_the_small_version_of_limits_runs(runner, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_small_version_of_parity_runs(runner, tmp_path):
+    options = ["--part", "parity", "--quick", "--data", data_directory(runner), "--results", tmp_path]
+    done = run_script("recidivism", *options, MPLBACKEND="Agg")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr and "Warning" not in done.stderr
+    assert {"parity.txt", "parity_race.csv", "parity_sex_others.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_small_version_runs(runner, tmp_path, folder):
     data = data_directory(runner)

@@ -21,6 +21,7 @@ from policytree import (
     Status,
     cross_val_policy_value,
     honest_leaf_summary,
+    pareto_path,
     policy_stability,
 )
 from policytree.estimators.limited import Subgroups
@@ -362,6 +363,18 @@ def test_a_recommended_rule_that_breaks_a_limit_is_named():
     assert values.differences[WITHOUT_LIMITS].value < 0
     assert values.further["toxic"][WITHOUT_LIMITS].value > values.further["toxic"]["policy tree"].value
     assert "groups of sex differ most in the share of drug between f and m" in values.to_text()
+
+
+def test_a_limit_that_parts_of_the_rows_cannot_keep_is_said_to_be_one():
+    X, T, Y, toxic, _ = study_of_harm()
+    tree = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0)
+    data = {"X": X, "propensity": 0.5, "outcomes": {"toxic": toxic}}
+    harm = tree.fit(Y, T, **data).outcome_estimators_["toxic"].rewards_
+    least = pareto_path(PolicyTree(max_depth=1), X, tree.rewards_, outcomes={"toxic": harm}).outcome_means[0]
+    tight = tree.set_params(limits={"toxic": least + 1e-9}).fit(Y, T, **data)
+    assert tight.outcome_means_["toxic"] == pytest.approx(least)
+    with pytest.raises(InputError, match=r"Learning again from 120 of 240 rows: .* has a mean of 'toxic' below"):
+        cross_val_policy_value(tight, Y, T, cv=2, n_repeats=1, random_state=0, **data)
 
 
 def test_resamples_and_honest_trees_keep_to_limits():

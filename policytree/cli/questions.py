@@ -19,14 +19,17 @@ from policytree.cli.study import Study
 from policytree.common.progress import StageDisplay, clock_text
 from policytree.diagnostics.target_overlap import target_overlap
 from policytree.estimators import DRPolicyTree, PolicyTree
+from policytree.estimators.policy import without_limits
 from policytree.evaluation import (
     HeldOutRewards,
     HonestLeaves,
     NearTies,
+    ParetoPath,
     PolicyValueTable,
     budget_path,
     held_out_rewards,
     near_ties,
+    pareto_path,
     policy_stability,
     qini_curve,
     rank_average_treatment_effect,
@@ -152,6 +155,8 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
         asked.append(
             ("Which trees are best for other budgets?", "", "for other budgets", lambda _: [_path(job, fitted)])
         )
+    if _has_front(job, fitted):
+        asked.append(("What would other limits cost?", "all trees of the front", "", lambda _: [_front(job, fitted)]))
     if resamples := _resamples(job, fitted):
         again = partial(_stability, job, fitted, resamples)
         title = "Would the tree come again?"
@@ -275,6 +280,28 @@ def _path(job: Job, fitted: Fitted) -> Any:
     tree |= {"max_depth": fitted.estimator.max_depth_, "regularization": fitted.estimator.regularization_}
     estimator = PolicyTree(direction=fitted.study.direction, time_limit=limit, **tree)
     return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.rewards_, **_rows(job, fitted))
+
+
+def _has_front(job: Job, fitted: Fitted) -> bool:
+    """Whether one outcome is limited, and nothing else: then the best trees of all its limits can be listed."""
+    others = [name for name in (*TIE_LIMITS, "max_expected_cost") if name != "limits"]
+    limits = job.tree["limits"] or {}
+    return (
+        len(limits) == 1
+        and not any(job.tree[name] for name in others)
+        and (fitted.estimator.max_depth_ <= DEEPEST_NEAR_TIES)
+    )
+
+
+def _front(job: Job, fitted: Fitted) -> ParetoPath:
+    """The best trees of all limits on the one outcome, on the rows that chose the tree."""
+    model, seconds = fitted.estimator, job.tree["time_limit"]
+    (name,) = job.tree["limits"]
+    tree = without_limits(model).set_params(max_depth=model.max_depth_, regularization=model.regularization_)
+    tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
+    outcome = model.outcome_estimators_[name].rewards_, fitted.study.limits.outcomes[name]
+    rows = _rows(job, fitted)
+    return pareto_path(tree, fitted.study.X.iloc[fitted.learning], model.rewards_, outcomes={name: outcome}, **rows)
 
 
 def _rows(job: Job, fitted: Fitted) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.exceptions import InputError, quoted
 from policytree.plotting.budget import beside_text, points_apart, two_axes
 from policytree.plotting.common import OneAxes, line_color, open_frame
-from policytree.plotting.svg import to_svg
+from policytree.plotting.svg import SETTINGS, to_svg
 from policytree.serialization import save_text
 
 CORNERS = 4  # corners of the hull whose trees stand beside the picture, if nobody names trees
@@ -118,6 +117,10 @@ class ParetoPathDisplay(OneAxes):
             f"{path.estimators[k].export_text()}"
         )
 
+    def titles(self, trees: Iterable[int]) -> dict[str, str]:
+        """By the name of their points, what the path says of the trees at some positions."""
+        return {POINT.format(k): self.text(k) for k in trees}
+
     def to_html(self, file: str | Path | None = None, *, unit: str | None = None) -> str:
         """The picture as an ``<svg>`` element whose points show their tree's rule when one points at them.
 
@@ -136,58 +139,25 @@ class ParetoPathDisplay(OneAxes):
         import matplotlib.pyplot as plt
         from matplotlib import rc_context
 
-        from policytree.plotting.svg import SETTINGS
-
-        path = self.path
         with rc_context(SETTINGS):
-            figure = ParetoPathDisplay(path, self.held_out, chosen=self.chosen).plot(
-                ax=plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1], unit=unit
-            ).figure_  # fmt: skip
-        alt = (
-            f"{len(path)} trees by mean {visible(path.outcome)} and mean reward, "
-            + "; ".join(f"{x:.3g} and {y:.3g}" for x, y in zip(path.outcome_means, path.values, strict=True))
-            + "."
-        )
-        root = ElementTree.fromstring(to_svg(figure, alt, "pareto"))
-        for group in root.iter("g"):
-            for k in range(len(path)):
-                if group.get("id") == f"pareto-{POINT.format(k)}":
-                    said = ElementTree.Element("title")
-                    said.text = self.text(k)
-                    group.insert(0, said)
-        element = ElementTree.tostring(root, encoding="unicode")
+            ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")[1]
+            figure = ParetoPathDisplay(self.path, self.held_out, chosen=self.chosen).plot(ax=ax, unit=unit).figure_
+        element = to_svg(figure, front_in_words(self.path), "pareto", self.titles(range(len(self.path))))
         if file is not None:
             head = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Pareto path</title></head>'
             save_text(file, f"{head}<body>{element}</body></html>\n")
         return element
 
     def _points(self, ax: Any, shown: list[int]) -> None:
-        path, color = self.path, line_color(0)
-        corners = np.flatnonzero(np.isfinite(path.low))
-        ax.plot(path.outcome_means[corners], path.values[corners], color=color, linewidth=0.8, alpha=0.5, zorder=1)
-        labels = {True: f"best at some weight, {TRAINING_ROWS}", False: f"best at no weight, {TRAINING_ROWS}"}
-        for k in range(len(path)):
-            full = bool(np.isfinite(path.low[k]))
-            (point,) = ax.plot(
-                path.outcome_means[k], path.values[k], marker="o", markersize=6 if full else 4.5, linewidth=0,
-                color=color, markerfacecolor=color if full else "white", label=labels.pop(full, None), zorder=2,
-            )  # fmt: skip
-            point.set_gid(POINT.format(k))
+        path = self.path
+        data = points_of(path, range(len(path)), self.chosen)
         apart = np.array(points_apart(path.outcome_means, path.values))
         size = [max(np.ptp(each), 1e-300) for each in (path.outcome_means, path.values)]
         at = np.column_stack([path.outcome_means / size[0], path.values / size[1]])
         clear = [k for k in apart if all(np.abs(at[k] - at[j]).max() > CLEAR for j in shown)]
-        for k in sorted({*clear, *shown}):
-            ax.annotate(
-                str(k + 1), (path.outcome_means[k], path.values[k]), (-3, 6), textcoords="offset points", fontsize=8,
-                ha="right", fontweight="bold" if k in shown else "normal",
-            )  # fmt: skip
-        if self.chosen is not None:
-            ax.plot(
-                path.outcome_means[self.chosen], path.values[self.chosen], marker="o", markersize=13, linewidth=0,
-                markerfacecolor="none", markeredgecolor=line_color(1), markeredgewidth=2.0, label="chosen", zorder=3,
-            )  # fmt: skip
+        draw_points(ax, data, {k: k in shown for k in sorted({*clear, *shown})})
         if self.held_out is not None:
+            corners = np.flatnonzero(np.isfinite(path.low))
             self._held_out(ax, [self.chosen] if self.chosen is not None else corners.tolist())
 
     def _held_out(self, ax: Any, trees: list[int]) -> None:
@@ -214,3 +184,44 @@ class ParetoPathDisplay(OneAxes):
         below = [k for k in corners if k < self.chosen][-1:]
         above = [k for k in corners if k > self.chosen][:1]
         return [*below, int(self.chosen), *above]
+
+
+def points_of(path: ParetoPath, trees: Iterable[int], chosen: int | None) -> dict[str, Any]:
+    """Points of some trees as plain values: positions, both outcomes, and whether each is best at some weight."""
+    positions = [int(k) for k in trees]
+    return {
+        "positions": positions, "x": [float(path.outcome_means[k]) for k in positions],
+        "y": [float(path.values[k]) for k in positions], "full": [bool(np.isfinite(path.low[k])) for k in positions],
+        "chosen": None if chosen is None else int(chosen),
+    }  # fmt: skip
+
+
+def draw_points(ax: Any, data: Mapping[str, Any], numbered: Mapping[int, bool]) -> None:
+    """Draw points as :func:`points_of` gives them; ``numbered`` positions have numbers, some of them bold."""
+    color = line_color(0)
+    corners = [(x, y) for x, y, full in zip(data["x"], data["y"], data["full"], strict=True) if full]
+    ax.plot(*zip(*corners, strict=True), color=color, linewidth=0.8, alpha=0.5, zorder=1)
+    labels = {True: f"best at some weight, {TRAINING_ROWS}", False: f"best at no weight, {TRAINING_ROWS}"}
+    for k, x, y, full in zip(data["positions"], data["x"], data["y"], data["full"], strict=True):
+        (point,) = ax.plot(
+            x, y, marker="o", markersize=6 if full else 4.5, linewidth=0, color=color,
+            markerfacecolor=color if full else "white", label=labels.pop(full, None), zorder=2,
+        )  # fmt: skip
+        point.set_gid(POINT.format(k))
+        if k in numbered:
+            weight = "bold" if numbered[k] else "normal"
+            ax.annotate(
+                str(k + 1), (x, y), (-3, 6), textcoords="offset points", fontsize=8, ha="right", fontweight=weight
+            )
+        if k == data["chosen"]:
+            ax.plot(
+                x, y, marker="o", markersize=13, linewidth=0, markerfacecolor="none", markeredgecolor=line_color(1),
+                markeredgewidth=2.0, label="chosen", zorder=3,
+            )  # fmt: skip
+
+
+def front_in_words(path: ParetoPath) -> str:
+    """The points of a path for readers who cannot see the picture: those that are best at some weight."""
+    corners = np.flatnonzero(np.isfinite(path.low))
+    shown = "; ".join(f"{path.outcome_means[k]:.3g} and {path.values[k]:.3g}" for k in corners)
+    return f"{len(path)} trees by mean {visible(path.outcome)} and mean reward; those best at some weight have {shown}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
@@ -18,7 +19,7 @@ _DROPPED = {"metadata"}
 _DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
 
 
-def to_svg(figure: Any, alt: str, key: str) -> str:
+def to_svg(figure: Any, alt: str, key: str, titles: Mapping[str, str] | None = None) -> str:
     """A matplotlib figure as an ``<svg>`` element, and close it.
 
     Parameters
@@ -29,6 +30,8 @@ def to_svg(figure: Any, alt: str, key: str) -> str:
         What it shows, read aloud to those who cannot see it.
     key : str
         Letters and digits, different for every picture of a page.
+    titles : mapping of str to str, optional
+        By the name of a part of the figure (``gid``), what browsers show when one points at it.
 
     Returns
     -------
@@ -45,6 +48,12 @@ def to_svg(figure: Any, alt: str, key: str) -> str:
     plt.close(figure)
     root = ElementTree.fromstring(buffer.getvalue())
     _clean(root, key)
+    for group in root.iter("g"):
+        name = group.get("id", "").removeprefix(f"{key}-")
+        if titles is not None and name in titles:
+            said = ElementTree.Element("title")
+            said.text = titles[name]
+            group.insert(0, said)
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     width = float(root.attrib["viewBox"].split()[2]) * PIXELS

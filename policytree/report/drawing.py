@@ -15,6 +15,7 @@ from policytree.plotting import PALETTE, PartitionDisplay, PolicyTreeDisplay, Po
 from policytree.plotting.common import line_color, open_frame, room_for_names, zero_line
 from policytree.plotting.compliance import draw_compliance
 from policytree.plotting.diagnostics import draw_balance, draw_overlap
+from policytree.plotting.pareto import draw_points
 from policytree.plotting.regimes import RegimeDisplay
 from policytree.plotting.survival import draw_curves, figure_height
 from policytree.plotting.svg import SETTINGS
@@ -39,7 +40,8 @@ def draw(picture: Picture, key: str) -> str:
     try:
         with rc_context(SETTINGS):
             figure = DRAWN[picture.kind](cleaned(picture.data))
-        return to_svg(figure, visible(picture.alt), key)
+        titles = cleaned(picture.data.get("titles", {}))
+        return to_svg(figure, visible(picture.alt), key, titles)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InputError(f"The picture of kind {picture.kind!r} cannot be drawn from its data ({error}).") from error
 
@@ -111,6 +113,16 @@ def _depths(data: dict[str, Any]):
     return ax.figure
 
 
+def _pareto(data: dict[str, Any]):
+    ax = new_axes(None, NARROW + 0.5, 3.6)
+    draw_points(ax, data, {k: k == data["chosen"] for k in data["numbered"]})
+    ax.set_xlabel(data["xlabel"], parse_math=False)
+    ax.set_ylabel(data["ylabel"], parse_math=False)
+    open_frame(ax)
+    ax.legend(frameon=False, fontsize=8)
+    return ax.figure
+
+
 def _survival(data: dict[str, Any]):
     ax = new_axes(None, NARROW + 0.5, figure_height(len(data["lines"])))
     draw_curves(ax, data, data["xlabel"], data["ylabel"])
@@ -120,4 +132,5 @@ def _survival(data: dict[str, Any]):
 DRAWN: dict[str, Callable[[dict[str, Any]], Any]] = {
     "tree": _tree, "regime": _regime, "partition": _partition, "values": _values, "overlap": _overlap,
     "balance": _balance, "curves": _curves, "depths": _depths, "survival": _survival, "compliance": draw_compliance,
+    "pareto": _pareto,
 }  # fmt: skip

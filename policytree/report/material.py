@@ -16,6 +16,7 @@ from policytree.evaluation import (
     MarginalSensitivity,
     NearTies,
     OmittedVariableBounds,
+    ParetoPath,
     PolicyStability,
     PolicyValueTable,
     QiniCurve,
@@ -34,6 +35,7 @@ from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structure
 RESULTS = (
     PolicyValueTable, HonestLeaves, HeterogeneityTest, Ranking, QiniCurve, BudgetPath, MarginalSensitivity,
     OmittedVariableBounds, PolicyStability, NearTies, OfferRule, TargetOverlap, TransportSensitivity,
+    ParetoPath,
 )  # fmt: skip
 Kind = TypeVar("Kind")
 
@@ -280,7 +282,10 @@ def checked_results(results: Any) -> tuple[Any, ...]:
         if not isinstance(result, RESULTS):
             names = ", ".join(kind.__name__ for kind in RESULTS)
             raise InputError(f"results holds a {type(result).__name__}; a report knows {names}.")
-    known = (PolicyValueTable, HonestLeaves, HeterogeneityTest, PolicyStability, NearTies, OfferRule, TargetOverlap)
+    known = (
+        PolicyValueTable, HonestLeaves, HeterogeneityTest, PolicyStability, NearTies, OfferRule, TargetOverlap,
+        ParetoPath,
+    )  # fmt: skip
     for kind in known:
         if sum(isinstance(result, kind) for result in found) > 1:
             raise InputError(f"results holds more than one {kind.__name__}; pass one.")

@@ -84,7 +84,7 @@ class StudyReport(Report):
         What else was found out: of :func:`policytree.cross_val_policy_value` (without it there is no verdict),
         :func:`policytree.honest_leaf_summary`, :func:`policytree.heterogeneity_test`,
         :func:`policytree.rank_average_treatment_effect`, :func:`policytree.qini_curve`,
-        :func:`policytree.budget_path`, :func:`policytree.marginal_sensitivity`,
+        :func:`policytree.budget_path`, :func:`policytree.pareto_path`, :func:`policytree.marginal_sensitivity`,
         :func:`policytree.omitted_variable_bounds`, :func:`policytree.policy_stability`,
         :func:`policytree.near_ties`, :func:`policytree.offer_rule`, :func:`policytree.target_overlap`,
         :func:`policytree.transport_sensitivity`, in any order.

@@ -143,6 +143,20 @@ def test_new_rows_are_judged_by_what_the_design_asked(files, judged):
     assert found["wellbeing", "status quo"] == pytest.approx(frame["wellbeing"].mean())
 
 
+def test_the_front_of_one_limit_stands_in_the_report(files):
+    """One limit and nothing else: all trees that no other is as good as are listed."""
+    code, _, err = design(
+        files / "trial.csv", files / "front", *QUICK[2:-1], "clinic,wellbeing", "--limit", "toxic=0.15",
+        "--no-value", "--max-depth", "1",
+    )  # fmt: skip
+    assert code == 0, err
+    text = " ".join((files / "front" / "report.txt").read_text().split())
+    assert "Trees that are best at some weight, on the rows that chose them" in text
+    page = (files / "front" / "report.html").read_text()
+    assert "Which limits cost what: every tree of depth 1 or less that no other is as good as in both" in page
+    assert page.count("<title>") > 3
+
+
 REFUSED = {
     "no number": (["--limit", "toxic"], ["--limit 'toxic' cannot be read", "toxicity=0.1"]),
     "words": (["--limit", "toxic=little"], ["--limit 'toxic=little' cannot be read"]),

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from policytree.estimators.limited import is_limited
-from policytree.evaluation import POLICY, PolicyValueTable
+from policytree.estimators.limited import MAXIMIZE, is_limited
+from policytree.evaluation import POLICY, ParetoPath, PolicyValueTable
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.policy_value.further import (
@@ -20,9 +20,15 @@ from policytree.evaluation.policy_value.further import (
     limit_statement,
     several_outcomes,
 )
-from policytree.report.content import Block, Section, Table, Words
+from policytree.plotting.pareto import ParetoPathDisplay, front_in_words, points_of
+from policytree.report.content import Block, Fold, Picture, Section, Table, Words
 from policytree.report.material import Material
 
+FLATTERED = (
+    "A tree keeps to its limits on the rows that chose it, and such rows flatter the tree in this as in its value. A "
+    "stricter limit leaves room for that."
+)
+MOST_POINTS = 80  # of a front, beside its corners
 BY_GROUP = (
     "Value: the mean outcome of the group if everybody in it follows the rule. The intervals of all groups hold at "
     "once (Bonferroni): whether two groups differ cannot be read from whether their intervals overlap."
@@ -32,9 +38,10 @@ BY_GROUP = (
 def further_outcomes_section(material: Material) -> Section | None:
     """Further outcomes under every rule, whether limits are kept, and what limits cost; None where none was named."""
     values = material.only(PolicyValueTable)
-    price = _price(material, values)
+    price = [*_price(material, values), *_path(material)]
     if values is None or not values.further:
-        return Section("further", "What the limits cost", tuple(price)) if price else None
+        title = "What the limits cost" if is_limited(material.model) else "What limits would cost"
+        return Section("further", title, tuple(price)) if price else None
     return further_section(values.further, values.limits, price)
 
 
@@ -48,6 +55,8 @@ def further_section(
     for name, limit in limits.items():
         found = further[name][POLICY]
         blocks.append(Words(limit_statement(name, limit, found), "plain" if limit.kept_by(found.value) else "warning"))
+    if any(not limit.kept_by(further[name][POLICY].value) for name, limit in limits.items()):
+        blocks.append(Words(FLATTERED))
     blocks += price
     blocks += [_outcome(name, rules, limits.get(name)) for name, rules in further.items()]
     blocks.append(Words(several_outcomes(len(further))))
@@ -127,3 +136,45 @@ def _price(material: Material, values: PolicyValueTable | None) -> list[Block]:
             "rows, less that of this one."
         )
     return [Words(" ".join(said))] if said else []
+
+
+def _path(material: Material) -> list[Block]:
+    """All trees that no other is as good as in both outcomes: what other limits would cost."""
+    path = material.only(ParetoPath)
+    if path is None:
+        return []
+    more = path.outcome_direction == MAXIMIZE
+    limit = (getattr(material.model, "limits", None) or {}).get(path.outcome)
+    chosen = None if limit is None or not Limit(limit, more).kept_by(path.outcome_means[0]) else path.within(limit)
+    corners = np.flatnonzero(np.isfinite(path.low)).tolist()
+    evenly = np.linspace(0, len(path) - 1, min(MOST_POINTS, len(path))).round().astype(int).tolist()
+    shown = sorted({*corners, *evenly, *([] if chosen is None else [chosen])})
+    study, less = material.study, "more" if more else "less"
+    data = points_of(path, shown, chosen) | {
+        "numbered": [] if chosen is None else [chosen],
+        "xlabel": f"mean {path.outcome} ({less} is better)",
+        "ylabel": f"{study.value}{f', {study.value_unit}' if study.value_unit else ''}",
+        "titles": ParetoPathDisplay(path, chosen=chosen).titles(shown),
+    }
+    of = "every tree" if path.every else "the trees that are best at some weight, of those"
+    depth = material.model.max_depth_
+    caption = (
+        f"Which limits cost what: {of} of depth {depth} or less that no other is as good as in both, on the rows that "
+        f"chose them{'' if path.proved else ' (not proved: some may be lacking)'}. Point at one to see its rule."
+        + ("" if len(shown) == len(path) else f" {len(shown)} of {len(path)} are drawn.")
+    )
+    digits = [decimals(np.abs(np.diff(each[corners]))) for each in (path.outcome_means, path.values)]
+    cells = tuple(
+        (f"{path.outcome_means[k]:,.{digits[0]}f}", f"{path.values[k]:,.{digits[1]}f}", f"{path.low[k]:,.3g}")
+        for k in corners
+    )
+    table = Table(
+        (f"mean {path.outcome}", study.value, f"a unit of {path.outcome} buys"), cells,
+        "What both outcomes come to",
+        strong=tuple(i for i, k in enumerate(corners) if k == chosen),
+        numbers=tuple(path.to_frame()[[path.outcome, "value", "low"]].iloc[corners].to_dict("records")),
+    )  # fmt: skip
+    return [
+        Picture("pareto", data, front_in_words(path), caption),
+        Fold("Trees that are best at some weight, on the rows that chose them", (table,)),
+    ]
