@@ -71,8 +71,8 @@ class DoseRewards(NestedParameters):
         no standard error tells: those of differences between adjacent doses were a third too small in simulations.
     model_outcome : "auto", or scikit-learn regressor or classifier
         E[Y | X, W, T], one model of covariates and dose (its last column). "auto" mixes penalised regressions (for 0/1
-        outcomes: logistic) on products of two columns and on splines of the dose, and boosted trees, by their
-        out-of-fold errors (:mod:`policytree.weighting.dose.outcome`).
+        outcomes: logistic) on products of two columns and on splines of the dose, and boosted trees, averaged over
+        doses nearby, by their out-of-fold errors (:mod:`policytree.weighting.dose.outcome`).
     model_dose : "auto" or scikit-learn regressor
         E[T | X, W], the location of the density of doses; "auto" mixes ridge regression and boosted trees. The scale
         and the distribution of residuals follow (:mod:`policytree.weighting.dose.density`).
