@@ -5,11 +5,12 @@ and the weights of the mixture. The table of every learner has the dose as its l
 
 - "quadratic": penalised regression on covariates, dose, and the products of any two of them;
 - "splines": on covariates, cubic splines of the dose, and covariates times the dose and its square;
-- "boosted": boosted trees, which find thresholds and interactions.
+- "boosted": boosted trees, which find thresholds and interactions, averaged over doses nearby.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,6 +27,9 @@ from policytree.weighting.stacking import MOST_INTERACTIONS, boosted_stages, con
 LEARNERS = ("quadratic", "splines", "boosted")
 PENALTIES = (0.003, 0.03, 0.3)  # C of logistic regressions
 N_KNOTS = 5
+OFFSETS = np.array([-0.8, -0.4, 0.0, 0.4, 0.8])  # of the doses over which boosted trees are averaged, in widths
+OFFSET_WEIGHTS = (1.0 - OFFSETS**2) / (1.0 - OFFSETS**2).sum()
+WIDTH = 1.4  # times the dose's standard deviation n^(-1/5): of those
 
 
 class _DoseTerms(TransformerMixin, BaseEstimator):
@@ -84,6 +88,37 @@ class Splines(_DoseTerms):
         return np.hstack(
             [Z, t[:, None], 2.0 * self.splines_.transform(t[:, None]), Z * t[:, None], Z * t[:, None] ** 2]
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothed:
+    """Boosted trees whose predictions are averaged over doses nearby: a step of theirs becomes a slope.
+
+    What kernel weights leave of the model's errors is what a bandwidth does not smooth out of them, and steps are that.
+
+    Attributes
+    ----------
+    model : Any
+    width : float
+        Doses up to so far away count.
+    """
+
+    model: Any
+    width: float
+
+    def stages(self, table: np.ndarray) -> np.ndarray:
+        """Of every stage, (S, n)."""
+        return sum(w * self.model.stages(moved) for w, moved in self._moved(table))
+
+    def at(self, table: np.ndarray, stage: int) -> np.ndarray:
+        """Of one stage, (n,)."""
+        return sum(w * self.model.at(moved, stage) for w, moved in self._moved(table))
+
+    def _moved(self, table: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+        for offset, weight in zip(OFFSETS, OFFSET_WEIGHTS, strict=True):
+            moved = table.copy()
+            moved[:, -1] += offset * self.width
+            yield weight, moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +204,8 @@ def with_weight(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None):
 def _fit(kind: str, binary: bool, X, y, sample_weight=None, groups=None) -> Staged:
     X, y, w = with_weight(X, y, sample_weight)
     if kind == "boosted":
-        return Staged(boosted_stages(X, y, w, binary))
+        width = WIDTH * float(X[:, -1].std()) * len(X) ** (-1 / 5)
+        return Staged(Smoothed(boosted_stages(X, y, w, binary), width))
     terms = Products() if kind == "quadratic" else Splines()
     return Staged(linear_stages(make_pipeline(terms), X, y, w, binary, PENALTIES))
 

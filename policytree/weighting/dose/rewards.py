@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
@@ -28,7 +28,8 @@ FEWEST_DOSES = 10  # different ones; fewer are treatments
 FEWEST_NEAR = 5  # rows near a dose
 FEWEST_EFFECTIVE = 30.0  # of them, before a warning
 MOST_RAISED = 0.1  # share of people who had next to no chance of a dose, before a warning
-CONSTANT = 1.4  # 0.6 of Silverman's, of Epanechnikov's kernel: less smooth, so that standard errors tell errors
+CONSTANT = 3.5  # 1.5 of Silverman's, of Epanechnikov's kernel: rules are learnt with little variance
+JUDGING = 0.4  # of the bandwidth: tests and values are of what is near indeed, so that standard errors tell errors
 KEEP, RAISE = "keep", "raise"
 
 
@@ -65,14 +66,15 @@ class DoseRewards(NestedParameters):
         The doses to choose from, in the unit of T. A number: so many, at the middles of as many equal parts of the
         people by dose, rounded.
     bandwidth : "auto" or float
-        ``h``, in the unit of T. "auto" is ``1.4 s n^(-1/5)`` with ``n`` rows (clusters) and ``s`` the standard
-        deviation of the residuals of the dose, or their interquartile range over 1.349 where that is smaller. That is
-        0.6 times Silverman's rule for this kernel, which smooths so much that errors of the outcome model remain which
-        no standard error tells: those of differences between adjacent doses were a third too small in simulations.
+        ``h``, in the unit of T. "auto" is ``3.5 s n^(-1/5)`` with ``n`` rows (clusters) and ``s`` the standard
+        deviation of the residuals of the dose, or their interquartile range over 1.349 where that is smaller (1.5 times
+        Silverman's rule for this kernel). Rules are learnt with ``h``, which costs least regret; tests (:meth:`merge`)
+        and the rewards of new rows, which judge, take ``0.4 h``: what more smoothing leaves of the outcome model's
+        errors no standard error tells, and those of differences between adjacent doses were a third too small.
     model_outcome : "auto", or scikit-learn regressor or classifier
         E[Y | X, W, T], one model of covariates and dose (its last column). "auto" mixes penalised regressions (for 0/1
-        outcomes: logistic) on products of two columns and on splines of the dose, and boosted trees, by their
-        out-of-fold errors (:mod:`policytree.weighting.dose.outcome`).
+        outcomes: logistic) on products of two columns and on splines of the dose, and boosted trees, averaged over
+        doses nearby, by their out-of-fold errors (:mod:`policytree.weighting.dose.outcome`).
     model_dose : "auto" or scikit-learn regressor
         E[T | X, W], the location of the density of doses; "auto" mixes ridge regression and boosted trees. The scale
         and the distribution of residuals follow (:mod:`policytree.weighting.dose.density`).
@@ -89,6 +91,8 @@ class DoseRewards(NestedParameters):
     bandwidth_ : float
     bandwidth_rule_ : str
         How it was found, in words.
+    judging_bandwidth_ : float
+        0.4 times that, of :meth:`merge` and :meth:`predict_rewards`.
     rewards_ : DataFrame of shape (n, K)
         Rewards in the outcome's unit, one column per dose, rows as in Y.
     regression_ : DataFrame of shape (n, K)
@@ -214,20 +218,20 @@ class DoseRewards(NestedParameters):
         self.grid_ = self._grid(dose)
         self.bandwidth_, self.bandwidth_rule_ = self._bandwidth(Z, dose, plan)
 
-        predicted, near, residual, nudges = (
-            np.empty((n, len(self.grid_))),
-            np.empty((n, len(self.grid_))),
-            *np.empty((2, n)),
-        )
+        self.judging_bandwidth_ = JUDGING * self.bandwidth_
+        predicted, near, nearest = np.empty((3, n, len(self.grid_)))
+        residual, nudges = np.empty((2, n))
         for f, (_, test) in enumerate(plan.splits()):
             part = self._of_models([f], Z[test], dose[test], values[test])
-            predicted[test], near[test], residual[test], nudges[test] = part
+            predicted[test], near[test], nearest[test], residual[test], nudges[test] = part
         raised = near < self.min_propensity
         self.n_clipped_ = int(raised.any(axis=1).sum())
         near = np.maximum(near, self.min_propensity)
         self.regression_, self.propensity_ = self._frame(predicted, y.index), self._frame(near, y.index)
         self.overlap_ = self._overlap(dose, near, raised)
-        self.rewards_ = self._frame(self._rewards(dose, predicted, near, residual), y.index)
+        self.rewards_ = self._frame(self._rewards(dose, predicted, near, residual, self.bandwidth_), y.index)
+        nearest = np.maximum(nearest, self.min_propensity)
+        self._judged = self._frame(self._rewards(dose, predicted, nearest, residual, self.judging_bandwidth_), y.index)
         self.nudges_ = pd.Series(nudges, index=y.index, name="nudge")
         return self
 
@@ -254,6 +258,8 @@ class DoseRewards(NestedParameters):
     def predict_rewards(self, Y: Column, T: Column, *, X: Table, W: Table | None = None) -> pd.DataFrame:
         """Rewards of new rows, by the average of the models of all folds: what a rule is judged by.
 
+        Kernel weights have ``judging_bandwidth_``.
+
         Parameters
         ----------
         Y, T : array of shape (n,)
@@ -269,8 +275,10 @@ class DoseRewards(NestedParameters):
         y = numbers(Y, "Y")
         dose = numbers(T, "T", len(y)).to_numpy()
         Z = self._covariates.matrix(X, W, len(y))
-        predicted, near, residual, _ = self._of_models(range(len(self.models_outcome_)), Z, dose, y.to_numpy())
-        return self._frame(self._rewards(dose, predicted, np.maximum(near, self.min_propensity), residual), y.index)
+        folds = range(len(self.models_outcome_))
+        predicted, _, near, residual, _ = self._of_models(folds, Z, dose, y.to_numpy())
+        near = np.maximum(near, self.min_propensity)
+        return self._frame(self._rewards(dose, predicted, near, residual, self.judging_bandwidth_), y.index)
 
     def nudge_rewards(self, cost: float = 0.0) -> pd.DataFrame:
         """Rewards of leaving doses as they are ("keep"), and of one unit more, to first order ("raise").
@@ -299,7 +307,7 @@ class DoseRewards(NestedParameters):
         """Make one dose of adjacent ones that do not differ, on average or by predicted differences.
 
         Two doses differ if a test of both says so with a p-value of at most ``level``
-        (:func:`policytree.weighting.dose.merging.p_of_difference`). Adjacent doses are merged, those with the largest
+        (:func:`policytree.weighting.dose.merging.p_of_difference`), by rewards with ``judging_bandwidth_``. Adjacent doses are merged, those with the largest
         p-value first, as long as no pair within a group differs; the dose in the middle stands for the group.
 
         Parameters
@@ -313,7 +321,8 @@ class DoseRewards(NestedParameters):
         """
         check_is_fitted(self, "rewards_")
         check_level(level)
-        return merge_doses(self.rewards_, self.regression_.to_numpy(), self.folds_, self._groups, self._weight, level)
+        found = merge_doses(self._judged, self.regression_.to_numpy(), self.folds_, self._groups, self._weight, level)
+        return replace(found, rewards=self.rewards_[found.groups.index])
 
     def _check_parameters(self, dose: np.ndarray) -> None:
         distinct = np.unique(dose)
@@ -384,21 +393,20 @@ class DoseRewards(NestedParameters):
         what = "rows" if self._groups is None else "clusters"
         return h, f"{CONSTANT} x {s:.3g} (spread of the dose given covariates) x {units:,} {what} ^ (-1/5)"
 
-    def _of_models(self, folds, Z, dose, y) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Expected outcomes and kernel weights (n, K), residuals and nudges (n,), averaged over the models of folds."""
-        parts, step = [], self.bandwidth_
+    def _of_models(self, folds, Z, dose, y) -> tuple[np.ndarray, ...]:
+        """Outcomes and kernel weights of both bandwidths (n, K), residuals and nudges (n,), averaged over folds."""
+        parts, step = [], self.judging_bandwidth_
         for f in folds:
             outcome, density = self.models_outcome_[f], self.models_dose_[f]
             predicted = np.column_stack([outcome.at_dose(Z, g) for g in self.grid_])
-            near = density.near(Z, self.grid_, self.bandwidth_)
+            near, nearest = (density.near(Z, self.grid_, h) for h in (self.bandwidth_, self.judging_bandwidth_))
             residual = y - outcome.at_dose(Z, dose)
             slope = (outcome.at_dose(Z, dose + step) - outcome.at_dose(Z, dose - step)) / (2.0 * step)
-            parts.append((predicted, near, residual, slope + density.score(Z, dose) * residual))
-        predicted, near, residual, nudges = (np.mean(each, axis=0) for each in zip(*parts, strict=True))
-        return predicted, near, residual, nudges
+            parts.append((predicted, near, nearest, residual, slope + density.score(Z, dose) * residual))
+        return tuple(np.mean(each, axis=0) for each in zip(*parts, strict=True))
 
-    def _rewards(self, dose, predicted, near, residual) -> np.ndarray:
-        close = kernel((dose[:, None] - self.grid_) / self.bandwidth_)
+    def _rewards(self, dose, predicted, near, residual, bandwidth) -> np.ndarray:
+        close = kernel((dose[:, None] - self.grid_) / bandwidth)
         return predicted + close / near * residual[:, None]
 
     def _frame(self, values: np.ndarray, index) -> pd.DataFrame:
