@@ -17,6 +17,7 @@ import policytree
 ROOT = Path(policytree.__file__).parents[1]
 STUDIES = ROOT / "case_studies"
 FOLDERS = sorted(path.parent for path in STUDIES.glob("*/study.py"))
+OF_PAPERS = {"born_again", "sparse_trees", "test_costs", "weighted_trees"}  # they begin with the paper's question
 PRINTED = [folder for folder in FOLDERS if (folder / "results" / "output.txt").is_file()]
 
 
@@ -273,6 +274,15 @@ def test_blocks_are_quoted_anew(requote):
     assert list(requote.unprinted("It is 4.50, 1,204 and 12.", output)) == [
         (number, "It is 4.50, 1,204 and 12.") for number in ("4.50", "1204")
     ]
+
+
+@pytest.mark.parametrize("folder", [f for f in PRINTED if f.name not in OF_PAPERS], ids=lambda folder: folder.name)
+def test_readme_begins_with_what_was_found(folder):
+    """Title, then at most three lines with a figure and how sure it is, before any question or command."""
+    _, found, after, *_ = (folder / "README.md").read_text(encoding="utf-8").split("\n\n")
+    assert found.startswith("**Found.** ") and len(found.splitlines()) <= 3
+    assert re.search(r"\[-?[\d.,]+, -?[\d.,]+\]|standard error", found), "a figure needs its interval or its error"
+    assert not after.startswith("**Found.**")
 
 
 @pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)
