@@ -150,6 +150,10 @@ def _check_target(job: Job, study: Study) -> None:
     """Refuse options that have no meaning for people beside those of the study."""
     if study.people is None:
         return
+    if study.instrument is not None:
+        raise InputError(
+            "--instrument and a target (--target-people, --study-column) do not go together yet; leave one of them out."
+        )
     given = {
         "--min-samples-per-treatment": job.tree["min_samples_per_treatment"],
         "--budget-cost": job.tree["budget_costs"],

@@ -559,13 +559,26 @@ def _costs_by_label(
     texts: tuple[str, ...], argument: str, frame: pd.DataFrame, known: np.ndarray, what: str
 ) -> dict[Any, float | str]:
     """What treatments, or offers, cost in the outcome's unit, by label; ``what`` says which of them."""
-    labels, costs = {str(label): label for label in known.tolist()}, {}
+    labels, costs, option = {str(label): label for label in known.tolist()}, {}, f"--{argument.replace('_', '-')}"
     for name, cost in by_treatment(list(texts), argument, frame).items():
+        if isinstance(cost, str):
+            _refuse_no_cost(frame[cost], f"{option} {name}={cost}")
         if name not in labels:
-            option = f"--{argument.replace('_', '-')}"
             raise InputError(f"{option} names the {what} {name!r}; the {what}s are {', '.join(labels)}.")
         costs[labels[name]] = cost
     return costs
+
+
+def _refuse_no_cost(column: pd.Series, option: str) -> None:
+    """A column of costs that does not hold a number in every row."""
+    if not pd.api.types.is_numeric_dtype(column):
+        raise InputError(f"Column {column.name!r} ({option}) holds no numbers; a cost is one in every row.")
+    lacking = int((~np.isfinite(column.to_numpy(dtype=float, na_value=np.nan))).sum())
+    if lacking:
+        raise InputError(
+            f"Column {column.name!r} ({option}) has no cost in {lacking:,} of {len(column):,} rows; fill them in, or "
+            "leave these rows out."
+        )
 
 
 def _refuse_taken(names: list[str], option: str, taken: dict[str, str]) -> None:

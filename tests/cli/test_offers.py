@@ -157,13 +157,19 @@ def test_json_has_the_effect_and_the_rule_over_offers_of_rows_that_learnt(files)
         (("--instrument", "offer", "--confounders", "offer"), "names 'offer', which is the instrument; leave it"),
         (("--instrument", "offer", "--arm-cost", "programme=2"), "give --taker-cost, and --offer-cost"),
         (("--instrument", "offer", "--offer-cost", "free=2"), "--offer-cost names the offer 'free'; the offers are"),
+        (("--instrument", "offer", "--offer-cost", "voucher=region"), "(--offer-cost voucher=region) holds no numbers"),
+        (
+            ("--instrument", "offer", "--offer-cost", "voucher=age"),
+            "(--offer-cost voucher=age) has no cost in 22 of 280",
+        ),
+        (("--instrument", "offer", "--covariates", "age,twin"), "Column 'twin' of X tells the instrument's value"),
         (("--instrument", "offer", "--propensity", "programme=0.5,nothing=0.5"), "names the offer 'programme'"),
         (("--taker-cost", "3"), "--taker-cost is about offers that people may refuse; name the column"),
         (("--offer-cost", "voucher=3"), "--offer-cost is about offers that people may refuse"),
     ],
 )
 def test_slips_are_one_sentence(tmp_path, more, words):
-    data = vouchers().assign(same="yes", gaps=lambda frame: frame["offer"])
+    data = vouchers().assign(same="yes", gaps=lambda frame: frame["offer"], twin=lambda frame: frame["offer"].str.len())
     data.loc[:4, "gaps"] = np.nan
     data.to_csv(tmp_path / "study.csv", index=False)
     refused(run("design", tmp_path / "study.csv", *ASKED[:4], *more, "-o", tmp_path / "out"), words)

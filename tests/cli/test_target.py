@@ -101,6 +101,7 @@ def test_some_rows_judge(files):
         (("--target-people", "west.csv"), "holds 'west' (160 rows), which nobody in the study has"),
         (("--target-people", "people.csv", "--study-column", "clinic"), "give one of them"),
         (("--target-people", "people.csv", "--min-samples-per-treatment", "5"), "rule is for the target"),
+        (("--target-people", "people.csv", "--instrument", "region"), "--instrument and a target"),
         (("--target", "people.csv"), "people whom the rule is for goes with --target-people"),
         (("--target-people", "twice.csv"), "has more than one column 'age'"),
         (("--target-people", "words.csv"), "words.csv does not hold numbers, as it does in the study; convert"),

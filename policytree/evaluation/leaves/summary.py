@@ -247,7 +247,8 @@ def _refuse_empty_leaves(rows: _Rows, of_target: np.ndarray) -> None:
     empty = np.flatnonzero(np.bincount(rows.leaf_of, weights=of_target) == 0)
     if len(empty):
         raise InputError(
-            f"Nobody of the target is in leaf {rows.ids[empty[0]]}, so it has no values there; raise min_samples_leaf."
+            f"Nobody of the target is in leaf {rows.ids[empty[0]]}, so it has no values there; raise min_samples_leaf, "
+            "or look whether the study has people like those of the target (target_overlap)."
         )
 
 
