@@ -18,7 +18,14 @@ from policytree.report.base import Report
 from policytree.report.content import Content, Section, Words
 from policytree.report.material import About
 from policytree.report.regime_material import RegimeMaterial, outcome_name
-from policytree.report.sections.regimes.evidence import sequences_section, values_section, verdict_section
+from policytree.report.sections.regimes.evidence import (
+    check_section,
+    doubts_of,
+    score_checks,
+    sequences_section,
+    values_section,
+    verdict_section,
+)
 from policytree.report.sections.regimes.proof import certificate_section, limits_section
 from policytree.report.sections.regimes.question import methods_section, question_section, reproduce_section
 from policytree.report.sections.regimes.rule import example_section, rule_section, trees_section
@@ -49,6 +56,9 @@ class RegimeReport(Report):
         Sections of paragraphs, facts, tables, trees and pictures, as data.
     trees : list of (str, Tree)
         Name and tree of every stage, with the shortest thresholds that send all people the same way.
+    values : RegimeValueTable or None
+        The table, its verdict being that these people cannot say what to do where the scores of a stage are beyond
+        belief.
 
     Raises
     ------
@@ -96,7 +106,12 @@ class RegimeReport(Report):
             model.encoder_.encode(regime.known(course, s, np.flatnonzero(each.eligible)).X)
             for s, (model, each) in enumerate(zip(regime.stages_, course.decisions, strict=True))
         ]
-        self.content = make_content(RegimeMaterial(regime, course, named, self.trees, eligible, encoded, values))
+        checks = score_checks(regime, course)
+        if values is not None:
+            values = replace(values, verdict=values.verdict.doubted(doubts_of(checks)))
+        self.values = values
+        material = RegimeMaterial(regime, course, named, self.trees, eligible, encoded, values)
+        self.content = make_content(material, check_section(checks))
 
 
 def _refuse_others(regime: TreatmentRegime, course: Course, values: RegimeValueTable | None) -> None:
@@ -121,14 +136,14 @@ def _refuse_others(regime: TreatmentRegime, course: Course, values: RegimeValueT
         raise InputError("The table of values is not about these people; compute it from the same stages.")
 
 
-def make_content(material: RegimeMaterial) -> Content:
-    """All sections that have content, in their order."""
+def make_content(material: RegimeMaterial, check: Section | None = None) -> Content:
+    """All sections that have content, in their order; ``check``: what is suspicious about the scores."""
     about = material.about
     rule = [trees_section(material), rule_section(material), example_section(material)]
     heard = tuple(Words(text, "warning") for text in about.warnings)
     warnings = Section("warnings", "Warnings", heard) if heard else None
     first = [
-        verdict_section(material), *(rule if material.recommended else ()), warnings, question_section(material),
+        verdict_section(material), *(rule if material.recommended else ()), check, warnings, question_section(material),
         limits_section(material),
     ]  # fmt: skip
     behind = [

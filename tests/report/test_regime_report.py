@@ -277,3 +277,17 @@ def _first_choice(root):
             return node["value"]
         todo += [node[side] for side in ("yes", "no") if side in node]
     return None
+
+
+def test_scores_beyond_belief_leave_nothing_to_say():
+    """An outcome model that is off by a thousand: mean scores lie outside all outcomes, whatever the intervals say."""
+    stages = smart(240)
+    absurd = DRPolicyTree(DummyRegressor(strategy="constant", constant=1000.0), max_depth=1, cv=2)
+    regime = TreatmentRegime([learner(max_depth=1), absurd], random_state=0).fit(stages)
+    values = cross_val_regime_value(regime, stages, cv=2, n_repeats=1, baselines=False, random_state=0)
+    report = RegimeReport(regime, stages, values)
+    found = [block.text for block in report.content.section("check").blocks]
+    assert found and all(text.startswith("Serious, at second line: ") for text in found[:1])
+    assert "second line" in str(report.values.verdict) and not report.values.verdict.use_tree
+    lead = report.content.section("verdict").blocks[0].text
+    assert lead == str(report.values.verdict) and lead.startswith("What to do cannot be said from these rows")

@@ -79,6 +79,7 @@ def run(job: Job) -> None:
                 learnt.regime, visits.stages, learnt.values, about=_about(job, visits, learnt.warnings, control),
                 **{name: visits.fit_arguments[name] for name in ("sample_weight", "groups", "strata")},
             )  # fmt: skip
+            learnt = replace(learnt, values=report.values)
             files = regime_files(job, visits, learnt.regime, learnt.values, report)
             with interrupts.held():
                 try:

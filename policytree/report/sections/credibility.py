@@ -77,10 +77,11 @@ def _assigned_rewards(rewards: Any) -> Any:
 def doubts(study: Study, check: StudyCheck | None) -> tuple[str, ...]:
     """The reasons why these rows do not support a verdict; empty if there are none."""
     never = [f for f in study.check.of("serious") if f.kind == NEVER_TREATED and f.rows >= MUCH * study.seen.n]
-    return tuple(_reason(finding) for finding in [*never, *(() if check is None else check.of("serious"))])
+    return tuple(reason(finding) for finding in [*never, *(() if check is None else check.of("serious"))])
 
 
-def _reason(finding: Finding) -> str:
+def reason(finding: Finding) -> str:
+    """A finding as a reason why rows do not support a verdict."""
     return f"{finding.column + ' ' if finding.column else ''}{finding.found}".strip()
 
 

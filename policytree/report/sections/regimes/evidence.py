@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pandas as pd
 
 from policytree.evaluation.regimes.rules import REGIME
+from policytree.regimes.stages import Course
+from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.content import Block, Facts, Fold, Section, Table, Words
 from policytree.report.material import capitalised
 from policytree.report.regime_material import RegimeMaterial
+from policytree.report.sections.credibility import reason
+from policytree.report.sections.question import TONES
 from policytree.report.sections.values import picture_of_values, rules_table
+from policytree.study_check import KNOWN, StudyCheck, check_rewards
+from policytree.weighting.observed import REFUSE, WEIGHT
 
 NO_VALUE = "None: without held-out values nobody knows whether this regime is worth using."
 NOT_COMPUTED = (
@@ -16,6 +25,47 @@ NOT_COMPUTED = (
     "values)."
 )
 MOST_SEQUENCES = 16  # in the table; others are folded
+
+
+def score_checks(regime: TreatmentRegime, course: Course) -> list[tuple[str, StudyCheck]]:
+    """Checks of the scores of every stage for suspicious values: (name of the stage, what was found).
+
+    Left out are stages at which not everybody may get every treatment, and with joint search all but the last, whose
+    outcomes are those of backward induction.
+    """
+    out = []
+    last = len(course) - 1
+    for s, (each, model) in enumerate(zip(course.decisions, regime.stages_, strict=True)):
+        if each.allowed is not None or (regime.joint_value_ is not None and s < last):
+            continue
+        rows, rewards = np.flatnonzero(each.eligible), model.reward_estimator_
+        later = regime.scores_.iloc[:, s + 1].to_numpy() if s < last else np.zeros(course.n)
+        outcome = (each.outcome + later)[rows]
+        parts = (None if part is None else part[rows] for part in (course.groups, course.sample_weight))
+        groups, weight = parts
+        found = check_rewards(
+            outcome, each.given(rows), rewards.rewards_, groups=groups, sample_weight=weight,
+            propensity=rewards.propensity_, min_propensity=rewards.min_propensity,
+            by_chance=KNOWN if each.propensity is not None else "",
+            missing_outcome=WEIGHT if np.isnan(outcome).any() else REFUSE,
+        )  # fmt: skip
+        out.append((each.name, found))
+    return out
+
+
+def doubts_of(checks: Sequence[tuple[str, StudyCheck]]) -> tuple[str, ...]:
+    """The reasons why these people do not support a verdict; empty if there are none."""
+    return tuple(f"at {name}, {reason(finding)}" for name, check in checks for finding in check.of("serious"))
+
+
+def check_section(checks: Sequence[tuple[str, StudyCheck]]) -> Section | None:
+    """What is suspicious about the scores of any stage; None if nothing is."""
+    found = tuple(
+        Words(f"{finding.severity.capitalize()}, at {name}: {finding}", TONES[finding.severity])
+        for name, check in checks
+        for finding in check.findings
+    )
+    return Section("check", "Check of the scores", found) if found else None
 
 
 def verdict_section(material: RegimeMaterial) -> Section:
