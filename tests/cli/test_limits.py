@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -68,6 +69,8 @@ def test_columns_have_their_roles(designed):
     assert "The tree does not ask about sex, whose groups are compared; the outcome models adjust for it" in text
     assert "Further outcomes (toxic, wellbeing, income) are no covariates" in text
     assert "On the 240 rows that chose the tree, the limits cost" in text
+    beside = re.search(r"not to ask about sex costs (\S+) of the mean y on these 240 rows, .* \(proved\)\.", text)
+    assert float(beside[1]) >= 0.0
 
 
 def test_a_named_column_of_groups_may_be_asked_about(files):
