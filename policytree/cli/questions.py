@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from policytree.cli.confounding import sensitivity
 from policytree.cli.controls import control_among
@@ -155,6 +156,9 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
         asked.append(
             ("Which trees are best for other budgets?", "", "for other budgets", lambda _: [_path(job, fitted)])
         )
+    if unseen := [name for name in study.limits.unseen if name in study.confounders]:
+        title = f"What does it cost not to ask about {', '.join(unseen)}?"
+        asked.append((title, "", "", lambda _: _not_asked(job, fitted, unseen, further)))
     if _has_front(job, fitted):
         asked.append(("What would other limits cost?", "all trees of the front", "", lambda _: [_front(job, fitted)]))
     if resamples := _resamples(job, fitted):
@@ -280,6 +284,25 @@ def _path(job: Job, fitted: Fitted) -> Any:
     tree |= {"max_depth": fitted.estimator.max_depth_, "regularization": fitted.estimator.regularization_}
     estimator = PolicyTree(direction=fitted.study.direction, time_limit=limit, **tree)
     return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.rewards_, **_rows(job, fitted))
+
+
+def _not_asked(job: Job, fitted: Fitted, unseen: list[str], further: dict[str, str]) -> list[Any]:
+    """Without limits, what the best tree gains that may ask about columns whose groups are compared: a sentence."""
+    model, study, seconds = fitted.estimator, fitted.study, job.tree["time_limit"]
+    tree = without_limits(model).set_params(max_depth=model.max_depth_, regularization=model.regularization_)
+    tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
+    rows, given = fitted.learning, _rows(job, fitted)
+    without, full = (
+        clone(tree).fit(study.frame[names].iloc[rows], model.rewards_, **given)
+        for names in ([*study.covariates], [*study.covariates, *unseen])
+    )
+    price = (full.objective_value_ - without.objective_value_) * (1.0 if study.direction == "maximize" else -1.0)
+    proved = "proved" if without.status_.proved and full.status_.proved else "not proved"
+    further["further"] = (
+        f"Beside it: not to ask about {', '.join(unseen)} costs {price:,.4g} of the {study.mean_outcome} on these "
+        f"{len(rows):,} rows, by the best trees without limits ({proved})."
+    )
+    return []
 
 
 def _has_front(job: Job, fitted: Fitted) -> bool:

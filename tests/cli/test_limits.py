@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from policytree.cli.study import Roles, study_from_dataset
 from tests.cli.running import FILES, design, refused, run
 
 QUICK = ("--max-depth", "1", "--cv", "2", "--repeats", "1", "--propensity", "0.5", "--exclude", "clinic")
@@ -67,6 +69,8 @@ def test_columns_have_their_roles(designed):
     assert "The tree does not ask about sex, whose groups are compared; the outcome models adjust for it" in text
     assert "Further outcomes (toxic, wellbeing, income) are no covariates" in text
     assert "On the 240 rows that chose the tree, the limits cost" in text
+    beside = re.search(r"not to ask about sex costs (\S+) of the mean y on these 240 rows, .* \(proved\)\.", text)
+    assert float(beside[1]) >= 0.0
 
 
 def test_a_named_column_of_groups_may_be_asked_about(files):
@@ -84,6 +88,21 @@ def test_a_named_column_of_groups_may_be_asked_about(files):
     assert saved(files / "seen")["covariates"] == ["age", "sex"]
     assert saved(files / "seen")["options"]["worst_group"] == "sex"
     assert "The tree may ask about sex" in " ".join((files / "seen" / "report.txt").read_text().split())
+
+
+def test_columns_of_a_built_in_study_change_their_roles():
+    """Its own list of covariates does not keep a further outcome, or groups that are compared, among them."""
+    pytest.importorskip("causaldata")
+    plain = study_from_dataset("nsw", None, Roles())
+    asked = study_from_dataset("nsw", None, Roles(parity=("marr=0.1",), also="re75"))
+    assert {"marr", "re75"} <= set(plain.covariates)
+    assert set(asked.covariates) == set(plain.covariates) - {"marr", "re75"}
+    assert "marr" in asked.confounders
+    assert "re75" not in asked.confounders
+    given = asked.learner_arguments()
+    assert list(given["outcomes"]) == ["re75"]
+    assert list(given["subgroups"]) == ["marr"]
+    assert "outcomes" not in plain.learner_arguments()
 
 
 @pytest.fixture(scope="module")

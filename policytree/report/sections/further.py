@@ -135,6 +135,8 @@ def _price(material: Material, values: PolicyValueTable | None) -> list[Block]:
             f"[{ends[0]:,.{digits}f}, {ends[1]:,.{digits}f}]: the value of the {WITHOUT_LIMITS}, learnt from the same "
             "rows, less that of this one."
         )
+    if beside := material.study.about.further.get("further"):
+        said.append(beside)
     return [Words(" ".join(said))] if said else []
 
 
