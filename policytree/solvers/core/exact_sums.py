@@ -89,7 +89,7 @@ def exact_sums(values: np.ndarray, group: np.ndarray, n_groups: int) -> ExactSum
     """
     bits = np.require(values, np.float64, ["C", "W"]).view(np.int64)  # kernels take writable arrays only
     compile_kernels([(exponent_range, ""), (add_exactly, "")])
-    low, high = exponent_range(bits)
+    low, high = map(int, exponent_range(bits))
     if high == NOT_FINITE:
         raise InputError(TOO_LARGE)
     first = low // CHUNK_BITS
