@@ -307,8 +307,9 @@ class DoseRewards(NestedParameters):
         """Make one dose of adjacent ones that do not differ, on average or by predicted differences.
 
         Two doses differ if a test of both says so with a p-value of at most ``level``
-        (:func:`policytree.weighting.dose.merging.p_of_difference`), by rewards with ``judging_bandwidth_``. Adjacent doses are merged, those with the largest
-        p-value first, as long as no pair within a group differs; the dose in the middle stands for the group.
+        (:func:`policytree.weighting.dose.merging.p_of_difference`), by rewards with ``judging_bandwidth_``. Adjacent
+        doses are merged, those with the largest p-value first, as long as no pair within a group differs; the dose in
+        the middle stands for the group.
 
         Parameters
         ----------
