@@ -1,7 +1,7 @@
 """Rules for continuous treatments: who is to get a little more (Athey and Wager, table 3), and which dose whom.
 
-    python benchmarks/dose_rewards.py                       # 40 draws a cell: fifteen minutes on one core
-    python benchmarks/dose_rewards.py --cell "1, n=600" --runs 40
+    python benchmarks/dose_rewards.py                       # 20 draws a cell: ten minutes on one core
+    python benchmarks/dose_rewards.py --cell "1, n=600" --runs 20
     python benchmarks/dose_rewards.py --table               # the tables from the draws that are kept
 
 The design is that of table 3 of Athey and Wager (2021, "Policy learning with observational data"): six standard normal
@@ -132,7 +132,7 @@ CELLS = {f"{setup}, n={n}": (setup, n) for setup in (1, 2) for n in SIZES}
 def main(arguments: list[str] | None = None) -> None:
     """Draw what is lacking, and write both tables."""
     simulation = Simulation(CELLS, one_run, COLUMNS)
-    asked = simulation.parser(__doc__, OUTPUT, runs=40).parse_args(arguments)
+    asked = simulation.parser(__doc__, OUTPUT, runs=20).parse_args(arguments)
     draws = simulation.asked_for(asked)
     if draws is not None:
         write_tables(asked.output, "Rewards of doses", tables(draws))
