@@ -8,6 +8,7 @@ One core, processor seconds of whole fits with binning, kernels warm, medians. T
 look-ahead; the better one counts.
 ``--parts bounds``: the search over subsets of rows alone, with bounds switched off, and with sets as lists of rows.
 ``--parts depths``: tables of many thresholds, proved by the search over depths, with its bounds switched off.
+``--parts conflicts``: noisy tables of many columns, with conflict pairs and without.
 ``--parts column``: one column of very many distinct values, by dynamic programming.
 """
 
@@ -60,6 +61,17 @@ NOISY = {
     "classification/broward": (0.01, 0.005),
 }
 LONG = {"contree_bank": 0.02, "contree_rice": 0.02, "fourclass": 0.02, "iris": 0.005, "contree_wilt": 0.005}
+CONFLICTS = (  # table, rows that are drawn (0: all), seed, price
+    ("fico_heloc", 300, 0, 0.05),
+    ("fico_heloc", 1_000, 0, 0.05),
+    ("fico_heloc", 1_000, 1, 0.05),
+    ("fico_heloc", 1_000, 2, 0.05),
+    ("fico_heloc", 1_000, 0, 0.02),
+    ("coupon_rest20_onehot", 0, 0, 0.02),
+    ("coupon_carryout_onehot", 0, 0, 0.02),
+    ("broward", 0, 0, 0.05),
+    ("broward", 0, 0, 0.02),
+)
 TEXT = ("monk", "car", "tic_tac_toe")  # attributes are categories
 LONG_FOR_THE_SKETCH = ("lymph",)
 
@@ -160,6 +172,34 @@ def depths_part(data: Path, only: str, limit: float) -> None:
         print("|", " | ".join([name, str(price), *cells]), "|", flush=True)
 
 
+def conflicts_part(data: Path, only: str, limit: float) -> None:
+    """Gaps in rows and processor seconds of whole searches, with conflict pairs and without."""
+    print(
+        "\n| table | rows | seed | price | objective | gap | seconds | sets | closed by pairs | gap without | seconds |"
+    )
+    print("|---|" + "---:|" * 10, flush=True)
+    for name, n, seed, price in CONFLICTS:
+        if only not in name:
+            continue
+        X, y = table(data / "classification" / name)
+        if n:
+            X = X.sample(n, random_state=seed)
+            y = y.loc[X.index]
+        cells = []
+        for used in (True, False):
+            start = time.process_time()
+            found = solve_direct(problem_of(X, y, price), SearchLimits(time_limit=limit), conflict_pairs=used)
+            cells += [f"{found.objective - found.lower_bound:.1f}", f"{time.process_time() - start:.1f}"]
+            if used:
+                cells += [f"{found.counters[c]:,}" for c in ("nodes", "closed_by_conflict_pairs")]
+        print(
+            "|",
+            " | ".join([name, str(len(X)), str(seed), str(price), f"{found.objective:.1f}", *cells]),
+            "|",
+            flush=True,
+        )
+
+
 def column_part(data: Path, only: str, limit: float) -> None:
     """Whole fits of one column whose values are all different: a wave of labels, a seventh of them wrong."""
     settings = (
@@ -236,7 +276,8 @@ def main():
             row(name, X, price, known, model, seconds, *more)
         if theirs:
             print(f"\ngeometric mean: {mean(ours)} s, sketch {mean(theirs)} s")
-    for part, lines in (("bounds", bounds_part), ("depths", depths_part), ("column", column_part)):
+    parts = {"bounds": bounds_part, "depths": depths_part, "conflicts": conflicts_part, "column": column_part}
+    for part, lines in parts.items():
         if part in arguments.parts:
             lines(data, arguments.only, limit)
     for part, tables in (("small", dict.fromkeys(SMALL, PRICES)), ("noisy", NOISY)):

@@ -1,4 +1,4 @@
-"""Readable twins of kernels: one split, two splits, signed losses, exact sums, leaves of rows."""
+"""Readable twins of kernels: one split, two splits, signed losses, exact sums, leaves of rows, conflict pairs."""
 
 from fractions import Fraction
 
@@ -66,3 +66,19 @@ def leaf_of(codes, feature, goes_left, right):
     while feature[node] >= 0:
         node = node + 1 if goes_left[node][codes[feature[node]]] else right[node]
     return node
+
+
+def conflict_sums(codes, pairs, numbers, columns):
+    """Numbers of pairs of rows by definition: what each row is in, what each (feature, cut) separates, and has within.
+
+    ``codes`` is (n, features); rows of code > cut are on side 1. Returns sums by row, sums of the separated pairs by
+    column, and sums of the pairs within side 0 and within side 1 by column.
+    """
+    of_row = [sum(x for (i, j), x in zip(pairs, numbers, strict=True) if r in (i, j)) for r in range(len(codes))]
+    separated, within = [], ([], [])
+    for f, cut in columns:
+        sides = [(codes[i][f] > cut, codes[j][f] > cut) for i, j in pairs]
+        separated.append(sum(x for (a, b), x in zip(sides, numbers, strict=True) if a != b))
+        for v in range(2):
+            within[v].append(sum(x for (a, b), x in zip(sides, numbers, strict=True) if a == b == v))
+    return of_row, separated, within

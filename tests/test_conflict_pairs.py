@@ -8,17 +8,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.optimize
+from scipy.stats import rankdata
+from sklearn.datasets import load_breast_cancer
 
 from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.columns import columns_of
+from policytree.solvers.core.compilation import CONFLICT_PAIRS, SUBSET_KERNELS, load_kernels
 from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import new_control, prepare
-from policytree.solvers.exact.bounds import conflict_pairs
-from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs, pair_bound
+from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs, make_conflicts, pair_bound
 from policytree.solvers.exact.direct import solve_direct
-from tests.strategies import random_case
+from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.subset_search import start_subset_search
+from policytree.solvers.kernels.base.layout import INF
+from policytree.solvers.kernels.conflicts.fit import fit_numbers
+from policytree.solvers.kernels.subsets.layout import CLOSED, ENTERED
+from tests.kernel_oracles import conflict_sums
+from tests.strategies import Case, random_case
 from tests.test_row_duals import noisy_case
+
+KERNELS = [*SUBSET_KERNELS, (CONFLICT_PAIRS, "")]
 
 
 def node_of(problem: Problem, merge: bool = True):
@@ -31,6 +42,7 @@ def node_of(problem: Problem, merge: bool = True):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_tree_with_a_split_costs_less(seed):
     """Beside brute force with every constraint together, down to any depth."""
+    load_kernels(KERNELS)
     rng = np.random.default_rng([seed, 310])
     strong = 0
     for k in range(60):
@@ -42,7 +54,7 @@ def test_no_tree_with_a_split_costs_less(seed):
         node, fixed = node_of(problem, merge=bool(rng.random() < 0.5))
         if not len(node.bins):
             continue
-        bound, (leaf, floor) = pair_bound(node), node.leaf()
+        bound, (leaf, floor) = pair_bound(node, make_conflicts(node)), node.leaf()
         least = min(bound, leaf + node.penalty)
         scale = 2.0**-fixed.exponent
         tolerance = 1e-9 + problem.data.n_rows * scale
@@ -61,65 +73,138 @@ def many_columns(seed, rows=160, columns=20, rate=0.03) -> Problem:
     return Problem(bin_matrix(X), losses, rate * rows, None)
 
 
-def test_the_limits_of_rows_and_cuts_are_kept_exactly(monkeypatch):
-    """What the linear programme returns is not trusted: too large numbers are scaled down."""
-    node, _ = node_of(many_columns(311))
-    seen = []
+def fitted(node, conflicts, rows, columns, fewest, rounds=30):
+    """Fit the pairs within some rows, if trees may split on these columns; returns whole numbers of all pairs."""
+    features, cuts = (x.astype(np.int32) for x in columns_of(node.bins - 1))
+    conflicts.rows[: len(rows)] = rows
+    given = columns.astype(np.int32), len(columns), features, cuts
+    fit_numbers(conflicts, len(rows), *given, node.penalty, fewest, rounds)
+    inside = np.isin(conflicts.pairs, rows).all(axis=1)
+    numbers = np.zeros(len(conflicts.pairs), np.int64)
+    numbers[conflicts.kept[: inside.sum()]] = conflicts.number[: inside.sum()]
+    assert not numbers[~inside].any() and not conflicts.inside.any()
+    return numbers
 
-    def too_large(*args, original=scipy.optimize.linprog, **kwargs):
-        solved = original(*args, **kwargs)
-        solved.x = solved.x * 1.5 + 1e-3
-        return solved
 
-    def checked(pairs, separated, regret, penalty, original=conflict_pairs._numbers):
-        numbers = original(pairs, separated, regret, penalty)
-        of_rows = np.zeros(len(regret), np.int64)
-        np.add.at(of_rows, pairs.ravel(), np.repeat(numbers, 2))
-        assert numbers.min() >= 0 and (of_rows <= regret).all()
-        crossing = [
-            int(numbers[row.indices].sum()) for row in (separated[[k]].tocsr() for k in range(separated.shape[0]))
-        ]
-        assert max(crossing) <= penalty
-        seen.append(int(numbers.sum()))
-        return numbers
+def best_by_linear_programme(node, conflicts, rows, columns, fewest):
+    """The most that (all numbers) - (fewest - 1) * allowance can be, in leaf penalties."""
+    features, cuts = columns_of(node.bins - 1)
+    pairs = conflicts.pairs[np.isin(conflicts.pairs, rows).all(axis=1)]
+    side = (node.codes[features[columns]] > cuts[columns, None]).T
+    separated = (side[pairs[:, 0]] != side[pairs[:, 1]]).T.astype(float)
+    in_row = (pairs[:, :, None] == np.arange(node.n_rows)).any(axis=1).T.astype(float)
+    A = np.vstack(
+        [np.hstack([separated, -np.ones((len(columns), 1))]), np.hstack([in_row, np.zeros((len(in_row), 1))])]
+    )
+    limits = np.concatenate([np.zeros(len(columns)), conflicts.regret / node.penalty])
+    cost = np.append(-np.ones(len(pairs)), fewest - 1.0)
+    solved = scipy.optimize.linprog(cost, A_ub=A, b_ub=limits, bounds=[(0, None)] * len(pairs) + [(0, 1)])
+    return -solved.fun
 
-    monkeypatch.setattr(conflict_pairs, "_numbers", checked)
-    pair_bound(node)
-    monkeypatch.setattr(scipy.optimize, "linprog", too_large)
-    pair_bound(node)
-    assert seen[0] > seen[1] > 0
+
+@pytest.mark.parametrize("seed", range(3))
+def test_limits_are_kept_exactly_and_numbers_are_nearly_the_best(seed):
+    """Of subsets of rows and of columns one after the other, whatever the numbers are before rounding."""
+    load_kernels(KERNELS)
+    rng = np.random.default_rng([seed, 311])
+    node, _ = node_of(many_columns([seed, 311], rows=60, columns=6, rate=0.06))
+    conflicts, shares = make_conflicts(node), []
+    for k in range(12):
+        rows = np.sort(rng.choice(node.n_rows, int(rng.integers(20, node.n_rows + 1)), replace=False))
+        every = columns_of(node.bins - 1)
+        columns = np.flatnonzero(rng.random(len(every[0])) < 0.8)
+        fewest = int(rng.integers(2, 5))
+        if k % 3 == 2:  # what was fitted is not trusted
+            conflicts.share[:] = rng.random(len(conflicts.share)) * rng.choice([0.0, 1.0, 1e6])
+            conflicts.cut_price[:] = conflicts.row_price[:] = 0.0
+        rounds = 0 if k % 3 == 2 else 2_000
+        numbers = fitted(node, conflicts, rows, columns, fewest, rounds)
+        allowance, total, slots = map(int, conflicts.result)
+        pairs, cuts = conflicts.pairs.tolist(), list(zip(*(x[columns].tolist() for x in every), strict=True))
+        of_row, separated, within = conflict_sums(node.codes.T.tolist(), pairs, numbers.tolist(), cuts)
+        assert numbers.min() >= 0 and numbers.sum() == total and 0 <= allowance <= node.penalty
+        assert (np.array(of_row) <= conflicts.regret).all() and max(separated) <= allowance
+        at = conflicts.column[:slots] >= 0
+        assert conflicts.column[:slots][at].tolist() == columns.tolist()
+        for v in range(2):
+            assert conflicts.left[v * slots : (v + 1) * slots][at].tolist() == within[v]
+        if rounds:
+            best = best_by_linear_programme(node, conflicts, rows, columns, fewest)
+            reached = (total - (fewest - 1) * allowance) / node.penalty
+            assert reached <= best + 1e-6
+            shares.append((reached + fewest - 1) / (best + fewest - 1))
+    assert min(shares) > 0.8 and np.mean(shares) > 0.93
 
 
 def test_searches_that_it_bounds_find_the_same(monkeypatch):
-    limits = SearchLimits(time_limit=20.0)
-    bounds = []
+    """Subsets are bounded by pairs from the second slice on, as if their bound of all rows had been the better one."""
 
-    def counted(node, original=conflict_pairs.pair_bound):
-        bounds.append(original(node))
-        return bounds[-1]
+    def improved(run, bound, counter, *args, original=Run.improve):
+        original(run, bound, counter, *args)
+        run.used[counter] += bound.conflicts is not None
 
-    monkeypatch.setattr(conflict_pairs, "pair_bound", counted)
+    monkeypatch.setattr(Run, "improve", improved)
+    limits, closed = SearchLimits(time_limit=20.0), 0
     for seed in range(3):
-        problem = many_columns([312, seed], rows=50, columns=17, rate=0.08)
-        without = solve_direct(problem, replace(limits, gates=SizeGates(most_pair_cuts=0)))
-        solution = solve_direct(problem, replace(limits, gates=SizeGates(pair_share=math.inf)))
-        assert len(bounds) == seed + 1  # once a search
+        problem = many_columns([312, seed], rows=120, columns=17, rate=0.05)
+        gates = SizeGates(pair_share=math.inf, least_set_slice=1 << 8, most_set_slice=1 << 10)
+        without = solve_direct(problem, replace(limits, gates=gates), conflict_pairs=False)
+        solution = solve_direct(problem, replace(limits, gates=gates))
+        assert without.counters["closed_by_conflict_pairs"] == 0
+        closed += solution.counters["closed_by_conflict_pairs"]
         assert solution.status is without.status is Status.OPTIMAL
         assert solution.objective == without.objective and solution.lower_bound == without.lower_bound
+    assert closed > 0
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "three actions", "minimum"])
+def test_a_small_real_table_with_rare_categories_and_repeated_rows(kind):
+    """150 patients, some of them twice, their measurements in fifths, and a category that five of them have."""
+    X, y = load_breast_cancer(return_X_y=True)
+    rng = np.random.default_rng(316)
+    rows = np.concatenate([np.arange(140), rng.integers(0, 140, 10)])
+    X = np.ceil(5 * rankdata(X[rows][:, 4:22], axis=0) / 150)
+    X = np.column_stack([X, np.where(np.arange(150) < 5, 2.0, rows % 2)])
+    y = np.where(rng.random(150) < 0.15, 1 - y[rows], y[rows])
+    if kind == "three actions":
+        y[rng.permutation(150)[:12]] = 2  # a rare one
+    weights = rng.choice([0.5, 1.0, 3.0], 150) if kind == "weights" else np.ones(150)
+    losses = weights[:, None] * (y[:, None] != np.arange(y.max() + 1))
+    load_kernels(KERNELS)
+    minimum = 10 if kind == "minimum" else 1
+    problem = Case(
+        X, losses, max_depth=None, penalty=6.0 * weights.mean(), min_leaf=minimum, categorical=(18,)
+    ).problem()
+    node, _ = node_of(problem)
+    values, entered = [], []
+    for used in (True, False):
+        search = start_subset_search(node, problem.data.n_rows, Clock(None, new_control()))
+        if used:
+            search.use_conflicts(make_conflicts(node))
+        value = INF
+        while search.bound < value:
+            value = min(value, search.run(INF, 1 << 20))
+            assert not search.ended or search.bound == value
+        assert (search.counters[CLOSED] > 0) == used
+        values.append(value)
+        entered.append(int(search.counters[ENTERED]))
+    assert values[0] == values[1] and entered[0] < entered[1]
 
 
 def test_noisy_rows_of_many_columns_have_a_bound_far_above_the_floor():
+    load_kernels(KERNELS)
     node, _ = node_of(many_columns(313, rows=600, rate=0.02))
     leaf, floor = node.leaf()
-    assert floor + 5 * node.penalty < pair_bound(node) <= leaf + node.penalty
+    assert floor + 5 * node.penalty < pair_bound(node, make_conflicts(node)) <= leaf + node.penalty
 
 
 def test_where_it_pays():
+    load_kernels(KERNELS)
     node, clock = node_of(many_columns(314))[0], Clock(None, new_control())
     assert ConflictPairs(node, clock).pays(1e3)
     assert not ConflictPairs(node, clock).pays(1e-3)  # the search is short
     pairs = ConflictPairs(node, clock)
-    assert pairs.work(0, [(-1, 0)], 3, 1e3) == pair_bound(node)
+    assert pairs.work(0, [(-1, 0)], 3, 1e3) == pair_bound(node, make_conflicts(node))
     assert not pairs.pays(1e3)  # it is found once
     assert not ConflictPairs(node_of(many_columns(314, columns=5))[0], clock).pays(1e3)  # prices of rows do better
     clock.fits_memory = lambda more: False
@@ -127,7 +212,8 @@ def test_where_it_pays():
 
 
 def test_rows_that_agree_have_no_pairs():
+    load_kernels(KERNELS)
     X = np.arange(8.0)[:, None] % 3
     problem = Problem(bin_matrix(X), np.column_stack([np.zeros(8), np.ones(8)]), 0.5, None)
     node, _ = node_of(problem)
-    assert pair_bound(node) == node.leaf()[1] + node.penalty
+    assert pair_bound(node, make_conflicts(node)) == node.leaf()[1] + 2 * node.penalty

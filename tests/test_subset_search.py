@@ -15,6 +15,7 @@ from policytree.solvers.core.compilation import SUBSET_KERNELS, load_kernels
 from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, new_control, prepare
+from policytree.solvers.exact.bounds.conflict_pairs import make_conflicts
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.subset_search import start_subset_search, subset_search_applies
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker, make_sets
@@ -78,9 +79,11 @@ def feasible_case(rng) -> tuple[Case, Fraction]:
 @pytest.mark.parametrize("seed", range(4))
 def test_values_and_bounds_at_any_time(seed, keep):
     rng = np.random.default_rng([seed, 91])
-    for _ in range(60):
+    for k in range(60):
         case, optimum = feasible_case(rng)
         search, exact = started(case, bool(rng.random() < 0.7), keep, SWITCHES[int(rng.integers(4))])
+        if k % 3 > 0:
+            search.use_conflicts(make_conflicts(search.node))
         value = NO_CUTOFF
         for _ in range(10_000):
             value = min(value, search.run(NO_CUTOFF, int(rng.integers(1, 400))))
@@ -152,9 +155,11 @@ def test_everything_in_the_table_is_true(keep):
     """The certificate rests on it: each set that the table knows is valued again, by itself, with nothing shared."""
     rng = np.random.default_rng(97)
     checked = 0
-    for _ in range(250):
+    for k in range(250):
         case, _ = feasible_case(rng)
         search, _ = started(case.but(root_features=None), keep=keep, switches=SWITCHES[int(rng.integers(4))])
+        if k % 3 > 0:
+            search.use_conflicts(make_conflicts(search.node))
         value = true_values(search.node)
         for _ in range(3):
             search.run(NO_CUTOFF, int(rng.integers(1, 3000)))
@@ -184,9 +189,11 @@ def wide_case(rng) -> Case:
 @pytest.mark.parametrize("switches", SWITCHES)
 def test_many_columns(switches, keep):
     rng = np.random.default_rng([96, SWITCHES.index(switches)])
-    for _ in range(4):
+    for k in range(4):
         case = wide_case(rng)
         search, _ = started(case, keep=keep, switches=switches)
+        if k % 3 > 0:
+            search.use_conflicts(make_conflicts(search.node))
         assert len(search.make.columns[0]) > 40
         truth, value = true_values(search.node)(tuple(range(search.node.n_rows))), NO_CUTOFF
         while search.bound < value:

@@ -358,7 +358,7 @@ class SizeGates:
     most_table_cells: float = 1 << 18
     most_table_additions: float = 1 << 24
     most_counted_leaves: int = 1 << 10
-    most_pair_cuts: float = 1_000
+    most_pair_cuts: float = 4_000
     most_pair_distances: float = 1 << 23
     pair_share: float = 0.5
     most_block_depth: float = 6

@@ -187,3 +187,8 @@ def _find_cut(data: BinnedData, feature: int, threshold: float, missing_left: bo
     if not found:
         raise InputError(f"The tree splits feature {feature} at {threshold}, which is no threshold of the data.")
     return min(found)[1:]
+
+
+def columns_of(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Feature and cut of every column, if features have so many."""
+    return np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(0), *map(np.arange, sizes)])

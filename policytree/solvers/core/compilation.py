@@ -19,6 +19,7 @@ from policytree.solvers.kernels.base.sums import best_one_split, node_sums
 from policytree.solvers.kernels.binary.search import bound_across, solve_four
 from policytree.solvers.kernels.binary.sums import best_column, fill_products, open_three, open_two, refill_products
 from policytree.solvers.kernels.compiling import Kernel, compile_in_background, compile_kernels
+from policytree.solvers.kernels.conflicts.fit import fit_numbers
 from policytree.solvers.kernels.depth_first.search import advance
 from policytree.solvers.kernels.depth_three.sweep import sweep
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables, relaxed_rules
@@ -61,6 +62,7 @@ PAIR_ROUNDS = (refill_products, best_column)  # beside PAIRS, where losses chang
 SUBSETS = (search_subsets, best_intervals)
 SET_TABLE = (copy_table, place_of)
 SUBSET_KERNELS = [(SET_TABLE, ""), (SUBSETS, "lists"), (SUBSETS, "bits")]
+CONFLICT_PAIRS = (fit_numbers,)
 
 ROW_DUALS = (
     price_boxes, rows_of_box, drop_idle, project,
@@ -133,7 +135,7 @@ def all_kernels() -> Needed:
     """Kernels of every search over trees; those of born-again trees are ``born_again.needed_kernels.BORN_AGAIN``."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
-    rest = CODING + RELAXED + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
+    rest = CODING + RELAXED + CONFLICT_PAIRS + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     gaps = [(GAPS, codes) for codes in WIDTHS]
     return [(ALWAYS, ""), *gaps, *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (rest, ""), *streamed]

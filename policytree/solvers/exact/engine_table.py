@@ -22,6 +22,7 @@ from policytree.solvers.core.compilation import (
     ALWAYS,
     BLOCKS,
     CODES,
+    CONFLICT_PAIRS,
     DEEPER,
     GAPS,
     LONG,
@@ -202,9 +203,11 @@ ENGINES = (
     ),
     Engine(
         "conflict pairs", "exact.bounds.conflict_pairs",
-        "A leaf penalty, columns that are too many for row duals, at most 1,000 cuts and some 2,900 merged rows.",
-        "Broward, penalty 0.02: bound 469 with, 243 without, at the same limit; neither proves.",
+        "A leaf penalty, columns that are too many for row duals, at most 4,000 cuts and some 2,900 merged rows.",
+        "Coupon, penalty 0.02, no depth limit: proved in 20 s with, a gap of 138 rows of 2,653 without. 1,000 rows of "
+        "FICO, 0.05: gaps of 2 to 11 rows after 10 s with, 95 to 100 without.",
         applies=lambda case: case.deep and conflict_pairs_apply(case.problem, case.gates),
+        kernels=lambda case: [(CONFLICT_PAIRS, "")],
     ),
     Engine(
         "constraint generation", "exact.constraint_generation",

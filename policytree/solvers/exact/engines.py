@@ -23,12 +23,19 @@ from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
 from policytree.solvers.exact.bounds.row_duals import RowDuals
 from policytree.solvers.exact.constraint_generation import ConstraintGeneration, constraint_generation_applies
 from policytree.solvers.exact.depth_search import RootFeature, Stack
-from policytree.solvers.exact.run import GENERATED_ROWS, RAISED_BY_DUALS, RAISED_BY_PAIRS, RAISED_BY_SUBSETS, Run
+from policytree.solvers.exact.run import (
+    CLOSED_BY_PAIRS,
+    GENERATED_ROWS,
+    RAISED_BY_DUALS,
+    RAISED_BY_PAIRS,
+    RAISED_BY_SUBSETS,
+    Run,
+)
 from policytree.solvers.exact.scheduler import Partition, Scheduler
 from policytree.solvers.exact.subset_search import SubsetSearch, start_subset_search
 from policytree.solvers.kernels.base.layout import INF, NODES, SIMILAR
 from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, make_tables
-from policytree.solvers.kernels.subsets.layout import ENTERED
+from policytree.solvers.kernels.subsets.layout import CLOSED, ENTERED
 
 
 class DepthEngine:
@@ -167,7 +174,8 @@ class SubsetEngine:
     ----------
     run : Run
     pairs : ConflictPairs
-        A bound that is tried once it costs little beside this search.
+        A bound that is tried once it costs little beside this search; if it is
+        above what this search has proved, its pairs bound every subset from then on.
     """
 
     def __init__(self, run: Run, pairs: ConflictPairs):
@@ -189,15 +197,20 @@ class SubsetEngine:
             return
         until = seconds + work_units.of_sets(search.counters)
         while not (search.ended or run.clock.stopped):
+            if self.pairs.conflicts is not None and run.used[RAISED_BY_PAIRS] > 0 and not search.has_conflicts:
+                search.use_conflicts(self.pairs.conflicts)
+                slices = max(slices, 1)
             slices -= 1
-            entered, gap = int(search.counters[ENTERED]), run.incumbent.value - run.incumbent.bound
+            before, gap = search.counters.copy(), run.incumbent.value - run.incumbent.bound
             if search.run(run.incumbent.value, self.slice) < run.incumbent.value:
                 value, tree = search.tree()
                 depth, leaves = size_of(tree)
                 if depth <= run.depth and leaves <= run.leaves:
                     run.incumbent.offer(value, tree)
             self.slice *= 2
-            run.work[NODES] += int(search.counters[ENTERED]) - entered
+            done = search.counters - before
+            run.work[NODES] += int(done[ENTERED])
+            run.used[CLOSED_BY_PAIRS] += int(done[CLOSED])
             spent = work_units.of_sets(search.counters)
             run.raise_bound(search.bound, RAISED_BY_SUBSETS)
             run.improve(self.pairs, RAISED_BY_PAIRS, 0, spent)

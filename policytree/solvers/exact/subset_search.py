@@ -12,14 +12,17 @@ from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.merge import sums_of_first_codes
 from policytree.solvers.core.rows import Node, Splits, rows_of
 from policytree.solvers.core.shared_costs import shares_test_costs
+from policytree.solvers.exact.bounds.conflict_pairs import no_conflicts
 from policytree.solvers.exact.interval_dp import balanced_splits
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker, make_sets
 from policytree.solvers.kernels.base.layout import INF, LANES
 from policytree.solvers.kernels.base.sums import best_one_split
+from policytree.solvers.kernels.conflicts.layout import Conflicts
 from policytree.solvers.kernels.depth_two.interval_dp import best_intervals
 from policytree.solvers.kernels.subsets.layout import (
     INTERVALS,
     KEPT,
+    N_COUNTERS,
     N_PLACES,
     N_SCALARS,
     SET_KEY1,
@@ -120,8 +123,8 @@ class SubsetSearch:
         places, deepest = gates.first_set_places, min(levels, size + 1)
         while 3 * places <= 10 * deepest:
             places *= 2
-        self.state = SearchState(rules, path, np.zeros(places, KNOWN), scratch)
-        self.counters = np.zeros(4, np.int64)
+        self.state = SearchState(rules, path, np.zeros(places, KNOWN), scratch, no_conflicts(self.node))
+        self.counters = np.zeros(N_COUNTERS, np.int64)
         self.bound = -INF
         self.ended = False
 
@@ -166,9 +169,18 @@ class SubsetSearch:
         other = start_subset_search(node, len(self.state.path.scalars) - 2, self.clock, self.roots, "lists", self.gates)
         if other is None:
             return self
-        other.state = other.state._replace(table=self.table)
+        other.state = other.state._replace(table=self.table, conflicts=self.state.conflicts)
         other.counters[:], other.bound = self.counters, self.bound
         return other
+
+    def use_conflicts(self, conflicts: Conflicts) -> None:
+        """Bound subsets by these conflict pairs as well, from now on."""
+        self.state = self.state._replace(conflicts=conflicts._replace(of_bit=self.make.rows_of_bits()))
+
+    @property
+    def has_conflicts(self) -> bool:
+        """Whether conflict pairs bound subsets."""
+        return len(self.state.conflicts.pairs) > 0
 
     def _enter_root(self) -> None:
         path = self.state.path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.problem.types import GATES, SizeGates
+from policytree.solvers.core.columns import columns_of
 from policytree.solvers.core.rows import Node
 from policytree.solvers.kernels.base.layout import LANES
 from policytree.solvers.kernels.subsets.bit_sets import N_NAMES
@@ -40,11 +41,6 @@ def make_sets(
         return lists
     bits = BitMaker(node, *parts)
     return bits if bits.cost <= lists.cost or keep == "bits" else lists
-
-
-def _columns(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Feature and cut of every column, if features have so many."""
-    return np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(0), *map(np.arange, sizes)])
 
 
 def _side_one(node: Node, columns: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
@@ -110,7 +106,7 @@ class ListMaker:
     def __init__(self, node: Node, numbers: np.ndarray, gates: SizeGates):
         self.node, self.numbers, self.n_sums = node, numbers, len(numbers)
         n = node.n_rows
-        self.columns = _columns(node.bins - 1)
+        self.columns = columns_of(node.bins - 1)
         self.width = _padded(len(self.columns[0]))
         self.common = np.array([np.bincount(codes).argmax() for codes in node.codes], dtype=np.int64)
         self.padded = _padded(self.n_sums + 2)
@@ -151,6 +147,10 @@ class ListMaker:
         arguments[0].index[0] = np.arange(self.node.n_rows)
         root[N_ROWS] = self.node.n_rows
 
+    def rows_of_bits(self) -> np.ndarray:
+        """There are no bits."""
+        return np.zeros(0, np.int32)
+
 
 class BitMaker:
     """Makes sets as bits; every cut of a feature is a column."""
@@ -158,7 +158,7 @@ class BitMaker:
     def __init__(self, node: Node, values: np.ndarray, part: np.ndarray, row: np.ndarray):
         self.node, self.n_sums = node, values.shape[1] + 1
         self.values = np.ascontiguousarray(np.column_stack([values, np.ones(len(values), np.int64)]))
-        self.columns = _columns(node.bins - 1)
+        self.columns = columns_of(node.bins - 1)
         words = -(-np.bincount(part, minlength=len(values)) // WORD)
         self.part = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
         order = np.lexsort([row, part])
@@ -212,3 +212,10 @@ class BitMaker:
         sets.where[0] = np.arange(self.words)
         sets.part[0] = self.part
         root[N_ROWS] = self.words
+
+    def rows_of_bits(self) -> np.ndarray:
+        """The row that every bit stands for, (64 * words,); -1 where another bit does, or nothing."""
+        rows, first = np.unique(self.row, return_index=True)
+        of_bit = np.full(WORD * self.words, -1, np.int32)
+        of_bit[self.bit[first]] = rows
+        return of_bit

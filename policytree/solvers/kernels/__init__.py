@@ -5,6 +5,7 @@
     depth_three    depth two on both sides of many root cuts at once.
     depth_first    Branch and bound above depth three.
     binary         the same for columns of two values, from blocks of pair sums.
+    conflicts      lower bounds from pairs of rows that want different actions.
     subsets        dynamic programming over subsets of rows, for two kinds of leaf costs.
     pricing        maximum-box pricing and dual fitting.
     test_costs     splits by features that are paid for: once on a path, or in greedy trees.
@@ -29,6 +30,7 @@ PACKAGES = (
     "depth_three",
     "depth_first",
     "binary",
+    "conflicts",
     "subsets",
     "pricing",
     "test_costs",

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from policytree.problem.types import GATES, Problem, SizeGates
+from policytree.solvers.core.columns import columns_of
 from policytree.solvers.core.limits import Clock
-from policytree.solvers.core.rows import Node, Splits
+from policytree.solvers.core.rows import Node, Splits, rows_of
 from policytree.solvers.exact.bounds.row_duals import boxes_are_few, columns_are_few
+from policytree.solvers.kernels.conflicts.fit import ALLOWANCE, TOTAL, fit_numbers
+from policytree.solvers.kernels.conflicts.layout import Conflicts
 
-if TYPE_CHECKING:
-    from scipy import sparse
-
-NEIGHBOURS = 4  # of every row, among those that want another action
-A_CUT, A_ROW = 1e-10, 1.2e-4  # seconds of a pair of rows and a cut; of a row in the linear programme
+NEIGHBOURS = 8  # of every row, among those that want another action
+ROUNDS = 300  # of primal-dual steps
+A_CUT, A_ROW = 1e-10, 1.2e-4  # seconds of a pair of rows and a cut; of a row in these steps
 SHARE_OF_LIMIT = 0.1  # of a time limit, that it may take
 BYTES = 40  # of a pair of rows that is compared
-SPARE = 1 + 1e-9  # by which numbers are scaled down too far
 
 
 def conflict_pairs_apply(problem: Problem, gates: SizeGates) -> bool:
@@ -41,20 +39,25 @@ class ConflictPairs:
         All rows.
     clock : Clock
     gates : SizeGates, optional
+
+    Attributes
+    ----------
+    conflicts : Conflicts or None
+        The pairs, once the bound was found: with them the subset search bounds every subset (``subset_search.py``).
     """
 
     def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES):
         self.node, self.clock, self.gates = node, clock, gates
-        self.found = False
+        self.conflicts: Conflicts | None = None
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """What every tree with a split costs at least; found once, whatever the arguments."""
-        self.found = True
-        return pair_bound(self.node)
+        self.conflicts = make_conflicts(self.node)
+        return pair_bound(self.node, self.conflicts)
 
     def pays(self, seconds: float) -> bool:
         """Whether the bound is to be found: rows and cuts are few, and row duals, which do better, do not apply."""
-        if self.found:
+        if self.conflicts is not None:
             return False
         node, gates = self.node, self.gates
         cuts, n = int((node.bins - 1).sum()), node.n_rows
@@ -67,33 +70,54 @@ class ConflictPairs:
         return node.penalty > 0 and few and cheap and several and self.clock.fits_memory(BYTES * n * n)
 
 
-def pair_bound(node: Node) -> int:
+def pair_bound(node: Node, conflicts: Conflicts) -> int:
     """What every tree with a split costs at least, for a node with two actions or more and a price per leaf.
 
-    A row that wants an action loses at least its *regret* wherever it gets another one. Let pairs of rows that want
-    different actions have numbers, which for no row sum up to more than its regret: then a leaf loses at least the
-    numbers of all pairs within it, as one row of each gets what it does not want. And let the numbers of the pairs that
-    any cut separates sum up to the price of a leaf at most. A tree of h leaves has h - 1 cuts, which separate pairs
-    worth h - 1 prices at most, so that it costs at least the price of a leaf and the numbers of all pairs.
-
-    The numbers come from a linear programme and are rounded down to integers that keep every limit exactly, so that
-    nothing rests on how well that was solved. Minimum counts, limits of depth and prices of questions only add to what
-    trees cost.
+    See kernels/conflicts/layout.py. Minimum counts, limits of depth and prices of questions only add to that.
     """
-    losses = node.all_losses
     floor = int(node.least_losses.sum())
-    sorted_losses = np.sort(losses, axis=0)
-    regret, wanted = sorted_losses[1] - sorted_losses[0], losses.argmin(axis=0)
-    cuts = zip(node.codes, node.bins, strict=True)
-    side = np.concatenate([codes[:, None] > np.arange(b - 1) for codes, b in cuts], axis=1)
-    pairs = _near_pairs(side, regret, wanted)
-    if not len(pairs):
-        return floor + node.penalty
-    from scipy import sparse  # takes longer to import than small searches take
+    if not len(conflicts.pairs):
+        return floor + 2 * node.penalty
+    features, cuts = (x.astype(np.int32) for x in columns_of(node.bins - 1))
+    every = np.arange(len(cuts), dtype=np.int32)
+    conflicts.rows[:] = np.arange(node.n_rows)
+    fit_numbers(conflicts, node.n_rows, every, len(every), features, cuts, node.penalty, 2, ROUNDS)
+    allowance, total = (int(x) for x in conflicts.result[[ALLOWANCE, TOTAL]])
+    return floor + 2 * node.penalty + total - allowance
 
-    separated = sparse.csr_array((side[pairs[:, 0]] != side[pairs[:, 1]]).T.astype(np.int64))
-    numbers = _numbers(pairs, separated, regret, node.penalty)
-    return floor + node.penalty + int(numbers.sum())
+
+def make_conflicts(node: Node) -> Conflicts:
+    """Pairs of rows to fit numbers to: each row and those nearest to it that want another action."""
+    losses = np.sort(node.all_losses, axis=0)
+    regret, wanted = losses[1] - losses[0], node.all_losses.argmin(axis=0)
+    cuts = zip(node.codes, node.bins, strict=True)
+    none = np.zeros((node.n_rows, 0), bool)
+    side = np.concatenate([none, *(codes[:, None] > np.arange(b - 1) for codes, b in cuts)], axis=1)
+    return _conflicts(node, regret, _near_pairs(side, regret, wanted).astype(np.int32))
+
+
+def no_conflicts(node: Node) -> Conflicts:
+    """No pairs: the bound is not used."""
+    return _conflicts(rows_of(node, np.arange(1)), np.zeros(1, np.int64), np.zeros((0, 2), np.int32))
+
+
+def _conflicts(node: Node, regret: np.ndarray, pairs: np.ndarray) -> Conflicts:
+    """Room to fit numbers to these pairs."""
+    n, p, size = node.n_rows, len(node.bins), int(node.bins.max(initial=0))
+    codes = np.ascontiguousarray(node.codes.T.astype(np.int32))
+    of_pair, told = np.nonzero(codes[pairs[:, 0]] != codes[pairs[:, 1]])
+    m, slots = len(pairs), int(node.bins.sum())
+    start = np.searchsorted(of_pair, np.arange(m + 1)).astype(np.int64)
+    return Conflicts(
+        codes, node.bins.astype(np.int64), regret, pairs, start, told.astype(np.int32), np.zeros(0, np.int32),
+        max(int(regret.sum()) // max(int((regret > 0).sum()), 1), 1),
+        np.zeros(m), np.zeros(slots - p), np.zeros(n),
+        np.zeros(n, np.uint8), np.zeros(n, np.int32), np.zeros(m, np.int32), np.zeros(m + 1, np.int64),
+        np.zeros((len(told), 2), np.int32), np.zeros(m, np.int64), np.zeros(m), np.zeros(p, np.int32),
+        np.zeros(p, np.int32), np.zeros((p, size), np.int32),
+        np.zeros(slots, np.int32), np.zeros(4 * (slots + 1)), np.zeros(2 * n), np.zeros(2 * slots, np.int64),
+        np.zeros(n, np.int64), np.zeros(3, np.int64),
+    )  # fmt: skip
 
 
 def _near_pairs(side: np.ndarray, regret: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -108,22 +132,3 @@ def _near_pairs(side: np.ndarray, regret: np.ndarray, wanted: np.ndarray) -> np.
         nearest = np.argsort(distance, axis=1, kind="stable")[:, :NEIGHBOURS]
         found.append(np.column_stack([np.repeat(ones, nearest.shape[1]), others[nearest.ravel()]]))
     return np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
-
-
-def _numbers(pairs: np.ndarray, separated: sparse.csr_array, regret: np.ndarray, penalty: int) -> np.ndarray:
-    """Numbers of the pairs, integers that keep every limit."""
-    from scipy import sparse
-    from scipy.optimize import linprog
-
-    m, n = len(pairs), len(regret)
-    of_row = sparse.csr_array((np.ones(2 * m, np.int64), (pairs.T.ravel(), np.tile(np.arange(m), 2))), shape=(n, m))
-    limits = np.concatenate([regret, np.full(separated.shape[0], penalty)])
-    uses = sparse.vstack([of_row, separated], format="csr")
-    solved = linprog(-np.ones(m), A_ub=uses.astype(float), b_ub=limits / penalty, method="highs-ipm")
-    if solved.x is None:
-        return np.zeros(m, np.int64)
-    numbers = (np.maximum(solved.x, 0) * penalty).astype(np.int64)
-    numbers = np.minimum(numbers, regret[pairs].min(axis=1))  # so that sums stay small
-    while ((used := uses @ numbers) > limits).any():  # by rounding: a little less of everything
-        numbers = (numbers / ((used / np.maximum(limits, 1)).max() * SPARE)).astype(np.int64)
-    return numbers

@@ -28,12 +28,15 @@ from numba import types
 
 from policytree.solvers.kernels.base.layout import codes_2d, i8, int_1d, int_2d, long_1d, long_2d, long_3d
 from policytree.solvers.kernels.compiling import OneOf
+from policytree.solvers.kernels.conflicts.layout import Conflicts
 from policytree.solvers.kernels.subsets.table import known_1d
 
 UNSPLIT = -1  # instead of a set's best split: it is a leaf
 INTERVALS = -2  # INTERVALS - f: the best intervals of feature f, which is the last one that parts it
-# Counters: sets entered, rows summed up, sets in the table; and whether the path was too short to go on.
-ENTERED, SUMMED, KEPT, STUCK = 0, 1, 2, 3
+# Counters: sets entered, rows summed up, sets in the table; whether the path was too short to go on; and sets that only
+# conflict pairs closed.
+ENTERED, SUMMED, KEPT, STUCK, CLOSED = 0, 1, 2, 3, 4
+N_COUNTERS = 5
 
 if TYPE_CHECKING:  # what Python hands over for them
     words_1d = np.ndarray
@@ -140,3 +143,4 @@ class SearchState(NamedTuple):
     path: Path
     table: known_1d
     scratch: SetScratch
+    conflicts: Conflicts

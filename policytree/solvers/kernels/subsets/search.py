@@ -14,6 +14,7 @@ Bounds of a set R, of which V(R) is the value, beside those from its sums (bound
     worth      what rows are worth by their prices (row_prices.py), where that is known
     intervals  the value itself where one feature is left: any intervals of its values are a tree
     ahead      both bounds of every side from its own splits: exact for up to two leaves, one level deeper for more
+    conflicts  pairs of rows that no leaf serves both (conflict_bounds.py), for the set and both sides of every split
 
 Cost: sums (index_sets.py, bit_sets.py), a few passes over the splits, and two looks into the table for each.
 Symbols: see layout.py.
@@ -26,9 +27,11 @@ from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.interval_dp import best_intervals
 from policytree.solvers.kernels.subsets.bit_sets import descend_bits, look_ahead_bits, name_bits, sum_bits
 from policytree.solvers.kernels.subsets.bounds import bound_set, bound_sides, bound_sides_by_duals, first_minimum
+from policytree.solvers.kernels.subsets.conflict_bounds import bound_by_pairs
 from policytree.solvers.kernels.subsets.index_sets import descend_lists, look_ahead_lists, sum_lists
 from policytree.solvers.kernels.subsets.layout import (
     BEST,
+    CLOSED,
     CUTOFF,
     ENTERED,
     INTERVALS,
@@ -261,6 +264,13 @@ def cheapest(path, d):
 
 
 @kernel(borrows=True)
+def is_open(path, d):
+    """Whether some split of level d may lead to a tree that is of use."""
+    s = path.scalars[d]
+    return max(s[LEAST], cheapest(path, d)[0]) < min(s[CUTOFF], s[BEST])
+
+
+@kernel(borrows=True)
 def descend(lists, bits, state, d, t, side):
     """Make the rows of one side of a split the set of the next level."""
     path, rules = state.path, state.rules
@@ -328,9 +338,15 @@ def search_subsets(lists, bits, state, cutoff, slack, most, counters, control):
             counters[ENTERED] += 1
             counters[SUMMED] += s[N_ROWS] * s[N_PLACES] + WORK_OF_A_SPLIT * s[N_PLACES]
             enter_set(lists, bits, state, d, siblings)
+            fewest = 3  # a leaf and single splits are among the upper bounds
             if ahead and s[LEAST] < min(s[CUTOFF], s[BEST]) and pairs_pay(lists, bits, path, d):
                 counters[SUMMED] += look_ahead(lists, bits, state, d)
-            if s[LEAST] < min(s[CUTOFF], s[BEST]) and cheapest(path, d)[0] < min(s[CUTOFF], s[BEST]):
+                fewest = 4
+            if len(state.conflicts.pairs) > 0 and is_open(path, d):
+                from_parent = siblings and not (d == 0 and rules.root_is_bound)
+                counters[SUMMED] += bound_by_pairs(lists, bits, state, d, from_parent, fewest)
+                counters[CLOSED] += not is_open(path, d)
+            if is_open(path, d):
                 if bits is not None:
                     name_bits(bits, path, d)
                 look_up_sides(path, d, table)
