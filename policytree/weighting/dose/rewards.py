@@ -319,6 +319,11 @@ class DoseRewards(NestedParameters):
         -------
         MergedDoses
             Its ``rewards`` go to :class:`policytree.PolicyTree`.
+
+        Notes
+        -----
+        The test is somewhat liberal where the outcome bends or doses depend on covariates: at ``level=0.05`` doses that
+        do not differ were kept apart in 4 to 17 % of pairs (24 draws of 1,000 rows), so that too many doses may remain.
         """
         check_is_fitted(self, "rewards_")
         check_level(level)
