@@ -30,9 +30,9 @@ print(estimator.overlap_.round(2))
 
 # %%
 # Doses that are not shown to differ, on average or for anybody whom the outcome models tell apart, become one. Fewer
-# doses make a simpler rule; the steps show what was tested. The test separates doses too readily where the outcome bends
-# or doses depend on covariates: at a level of 5 % it did so in 4 to 17 % of simulated pairs that do not differ, and does
-# so here, where nobody gains by more than 6. Merging never joins too much by that, but may keep doses that one could spare.
+# doses make a simpler rule; the steps show what was tested. The test separates doses too readily where the outcome
+# bends or doses depend on covariates: at a level of 5 % it did so in 4 to 17 % of simulated pairs that do not differ,
+# and does so here, where nobody gains by more than 6. So merging may keep doses that one could spare.
 
 merged = estimator.merge()
 print(merged)
