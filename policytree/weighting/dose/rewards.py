@@ -306,10 +306,9 @@ class DoseRewards(NestedParameters):
     def merge(self, level: float = 0.05) -> MergedDoses:
         """Make one dose of adjacent ones that do not differ, on average or by predicted differences.
 
-        Two doses differ if a test of both says so with a p-value of at most ``level``
-        (:func:`policytree.weighting.dose.merging.p_of_difference`), by rewards with ``judging_bandwidth_``. Adjacent
-        doses are merged, those with the largest p-value first, as long as no pair within a group differs; the dose in
-        the middle stands for the group.
+        Two doses differ if a joint test of both, by rewards with ``judging_bandwidth_``, has a p-value of at most
+        ``level`` (Wald; see ``policytree/weighting/dose/merging.py``). Adjacent doses are merged, those with the
+        largest p-value first, as long as no pair within a group differs; the dose in the middle stands for the group.
 
         Parameters
         ----------
