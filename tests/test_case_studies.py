@@ -17,7 +17,7 @@ import policytree
 ROOT = Path(policytree.__file__).parents[1]
 STUDIES = ROOT / "case_studies"
 FOLDERS = sorted(path.parent for path in STUDIES.glob("*/study.py"))
-OF_PAPERS = {"born_again", "sparse_trees", "test_costs", "weighted_trees"}  # they begin with the paper's question
+OF_PAPERS = {"sparse_trees", "test_costs", "weighted_trees"}  # they begin with the paper's question
 PRINTED = [folder for folder in FOLDERS if (folder / "results" / "output.txt").is_file()]
 
 
@@ -281,7 +281,7 @@ def test_readme_begins_with_what_was_found(folder):
     """Title, then at most three lines with a figure and how sure it is, before any question or command."""
     _, found, after, *_ = (folder / "README.md").read_text(encoding="utf-8").split("\n\n")
     assert found.startswith("**Found.** ") and len(found.splitlines()) <= 3
-    assert re.search(r"\[-?[\d.,]+, -?[\d.,]+\]|standard error", found), "a figure needs its interval or its error"
+    assert re.search(r"\[-?[\d.,]+, -?[\d.,]+\]|standard error|proved", found), "a figure needs its interval or error"
     assert not after.startswith("**Found.**")
 
 
