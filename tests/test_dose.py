@@ -354,6 +354,7 @@ def test_terms_of_the_smooth_models():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::policytree.OverlapWarning")  # the ends of the grid, in some draws
 def test_nudges_of_athey_and_wager():
     """Ten draws of 600 people in setup 2: the published mean is .018, ours about .027; one draw varies by .008."""
     with benchmark_script("dose_rewards") as benchmark:
