@@ -96,17 +96,7 @@ class BudgetPath:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a tree: spend, value, low, high, n_leaves, depth, rows."""
-        return pd.DataFrame(
-            {
-                "spend": self.spend,
-                "value": self.values,
-                "low": self.low,
-                "high": self.high,
-                "n_leaves": [tree.get_n_leaves() for tree in self.estimators],
-                "depth": [tree.get_depth() for tree in self.estimators],
-                "rows": TRAINING_ROWS,
-            }
-        )
+        return path_frame(self, "spend", self.spend)
 
     def evaluate(
         self,
@@ -149,15 +139,9 @@ class BudgetPath:
             If a column or treatment is missing, shapes differ, values are missing or infinite, or there are fewer than
             two clusters.
         """
-        table = reward_frame(rewards)
-        labels = list(self.estimators[0].treatments_.tolist())
-        if set(table.columns) != set(labels):
-            raise InputError(f"rewards must have a column for each treatment: {', '.join(map(str, labels))}.")
-        table = table[labels]
+        table = rewards_of_path(self, rewards, sample_treatment_costs)
+        labels = table.columns.tolist()
         costs = pd.DataFrame(treatment_costs(budget_costs, len(table), labels), columns=table.columns)
-        if sample_treatment_costs is not None:
-            sign = 1.0 if self.direction == "minimize" else -1.0
-            table = table + sign * treatment_costs(sample_treatment_costs, len(table), labels)
         options: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight, "level": level}
         rows = []
         for tree in self.estimators:
@@ -168,6 +152,35 @@ class BudgetPath:
         out = pd.DataFrame(rows, columns=pd.MultiIndex.from_tuples(columns))
         out["rows", ""] = HELD_OUT
         return out
+
+
+def path_frame(path: Any, quantity: str, means: np.ndarray) -> pd.DataFrame:
+    """One row a tree of a path: what is traded for value, by its name, value, low, high, n_leaves, depth, rows."""
+    return pd.DataFrame(
+        {
+            quantity: means,
+            "value": path.values,
+            "low": path.low,
+            "high": path.high,
+            "n_leaves": [tree.get_n_leaves() for tree in path.estimators],
+            "depth": [tree.get_depth() for tree in path.estimators],
+            "rows": TRAINING_ROWS,
+        }
+    )
+
+
+def rewards_of_path(
+    path: Any, rewards: Table, costs: PerTreatment | None = None, argument: str = "rewards"
+) -> pd.DataFrame:
+    """Rewards of other people in the order of a path's treatments, (n, K), net of what treatments cost them."""
+    table, labels = reward_frame(rewards), path.estimators[0].treatments_.tolist()
+    if set(table.columns) != set(labels):
+        raise InputError(f"{argument} must have a column for each treatment: {', '.join(map(str, labels))}.")
+    table = table[labels]
+    if costs is None:
+        return table
+    sign = 1.0 if path.direction == "minimize" else -1.0
+    return table + sign * treatment_costs(costs, len(table), labels)
 
 
 def budget_path(

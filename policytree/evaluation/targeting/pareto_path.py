@@ -19,15 +19,13 @@ from policytree.estimators.leaf_sizes import infeasible
 from policytree.estimators.limited import MAXIMIZE, MINIMIZE, further_outcomes, is_limited
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.search import Job, chosen_solver
-from policytree.evaluation.inputs import reward_frame
-from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
+from policytree.evaluation.leaves.summary import HELD_OUT
 from policytree.evaluation.policy_value.values import policy_value
-from policytree.evaluation.targeting.budget_path import PARTS, fitted_within
+from policytree.evaluation.targeting.budget_path import PARTS, fitted_within, path_frame, rewards_of_path
 from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.problem.types import SearchLimits
 from policytree.solvers.constrained.front import FrontTree, front_of_two
 from policytree.solvers.constrained.solve import Budgeted
-from policytree.weighting.costs import treatment_costs
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,17 +127,7 @@ class ParetoPath:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a tree: the further outcome's mean (by its name), value, low, high, n_leaves, depth, rows."""
-        return pd.DataFrame(
-            {
-                self.outcome: self.outcome_means,
-                "value": self.values,
-                "low": self.low,
-                "high": self.high,
-                "n_leaves": [tree.get_n_leaves() for tree in self.estimators],
-                "depth": [tree.get_depth() for tree in self.estimators],
-                "rows": TRAINING_ROWS,
-            }
-        )
+        return path_frame(self, self.outcome, self.outcome_means)
 
     def evaluate(
         self,
@@ -188,20 +176,15 @@ class ParetoPath:
         named = _one_outcome(outcomes)
         if named[0] != self.outcome:
             raise InputError(f"outcomes holds {named[0]!r}, but the path is one of {self.outcome!r}; pass that.")
-        labels = list(self.estimators[0].treatments_.tolist())
-        tables = []
-        for name, given in (("rewards", rewards), (f"outcomes[{named[0]!r}]", named[1])):
-            table = reward_frame(given)
-            if set(table.columns) != set(labels):
-                raise InputError(f"{name} must have a column for each treatment: {', '.join(map(str, labels))}.")
-            tables.append(table[labels])
-        if sample_treatment_costs is not None:
-            sign = 1.0 if self.direction == "minimize" else -1.0
-            tables[0] = tables[0] + sign * treatment_costs(sample_treatment_costs, len(tables[0]), labels)
+        tables = (
+            rewards_of_path(self, rewards, sample_treatment_costs),
+            rewards_of_path(self, named[1], argument=f"outcomes[{named[0]!r}]"),
+        )
         options: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight, "level": level}
         rows = []
         for tree in self.estimators:
-            found = [policy_value(tree.predict(X), table, **options) for table in tables]
+            chosen = tree.predict(X)
+            found = [policy_value(chosen, table, **options) for table in tables]
             rows.append([getattr(each, part) for each in found for part in PARTS])
         columns = pd.MultiIndex.from_product([["value", self.outcome], PARTS])
         out = pd.DataFrame(rows, columns=columns)
