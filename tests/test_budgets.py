@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.problem.types import Problem, SearchLimits, Status
-from policytree.solvers.constrained.hull import budget_hull
+from policytree.solvers.constrained.front import hull_of_two
 from policytree.solvers.constrained.solve import Infeasible, solve_within
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core.constraints import budget_constraint, share_constraint
@@ -208,18 +208,20 @@ def test_the_hull_has_the_corners_of_all_trees(seed):
     case = Draw(seed + 3000)
     case.limits = [("budget", None, 0.0)]
     vectors = case.vectors()
-    trees, proved = budget_hull(case.problem(), case.constraints()[0])
+    trees, proved = hull_of_two(case.problem(), case.constraints()[0])
     assert proved
     if not vectors:
         assert trees == []
         return
     corners = corners_of({(v[1], v[0]) for v in vectors})
-    assert [tree.spend for tree in trees] == pytest.approx([float(s) for s, _ in corners], abs=1e-9)
+    assert [tree.mean for tree in trees] == pytest.approx([float(s) for s, _ in corners], abs=1e-9)
     assert [tree.solution.objective for tree in trees] == pytest.approx([float(x) for _, x in corners], abs=1e-9)
     for one, other in itertools.pairwise(trees):
-        slope = (one.solution.objective - other.solution.objective) / (other.spend - one.spend)
+        slope = (one.solution.objective - other.solution.objective) / (other.mean - one.mean)
         assert one.low == pytest.approx(slope) == other.high
     assert trees[0].high == math.inf and trees[-1].low == 0.0
+    without = [tree.solution.guarantees["without_limits"] for tree in trees]
+    assert without == pytest.approx([float(corners[-1][1])] * len(trees), abs=1e-9)
 
 
 def corners_of(points):

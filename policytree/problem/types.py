@@ -176,6 +176,12 @@ class Problem:
         return min(n, 2**depth, self.max_leaf_nodes or n)
 
     @property
+    def most_depth(self) -> int:
+        """The largest depth of a tree with at most so many leaves."""
+        most = self.most_leaves - 1
+        return most if self.max_depth is None else min(self.max_depth, most)
+
+    @property
     def root_columns(self) -> np.ndarray:
         """Whether the first split may be on each column of the data, shape (n_columns,), bool."""
         return self.data.columns_of(self.root_features)

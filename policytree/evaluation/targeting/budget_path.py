@@ -24,7 +24,7 @@ from policytree.evaluation.policy_value.values import policy_value
 from policytree.evaluation.targeting.spend import policy_spend
 from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.problem.types import SearchLimits
-from policytree.solvers.constrained.hull import HullTree, budget_hull
+from policytree.solvers.constrained.front import FrontTree, hull_of_two
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.weighting.costs import treatment_costs
 
@@ -242,7 +242,7 @@ def budget_path(
     first.guesses_ = None
     limits = SearchLimits(first.time_limit, first.memory_limit, n_threads(first.n_jobs))
     solve = chosen_solver(first.solver, first.solver_options, first.random_state)
-    trees, proved = budget_hull(job.problem, job.constraints[0], limits, solve=solve)
+    trees, proved = hull_of_two(job.problem, job.constraints[0], limits, solve=solve)
     if not trees:
         raise infeasible(job.problem, first.min_samples_leaf, first.min_samples_per_treatment, job.actions)
     if not proved:
@@ -254,9 +254,9 @@ def budget_path(
     return _path(first, job, trees, proved)
 
 
-def _path(first: PolicyTree, job: Job, trees: list[HullTree], proved: bool) -> BudgetPath:
+def _path(first: PolicyTree, job: Job, trees: list[FrontTree], proved: bool) -> BudgetPath:
     fitted = tuple(
-        fitted_within(first, job, Budgeted(tree.solution, (tree.spend,), (tree.low,)), budget=tree.spend)
+        fitted_within(first, job, Budgeted(tree.solution, (tree.mean,), (tree.low,)), budget=tree.mean)
         for tree in trees
     )
     unit = 1.0 / job.total_weight
@@ -264,7 +264,7 @@ def _path(first: PolicyTree, job: Job, trees: list[HullTree], proved: bool) -> B
     values = [float(np.average(job.values[np.arange(len(a)), a], weights=job.weight)) for a in chosen]
     return BudgetPath(
         fitted,
-        np.array([tree.spend for tree in trees]),
+        np.array([tree.mean for tree in trees]),
         np.array(values),
         np.array([tree.low * unit for tree in trees]),
         np.array([tree.high * unit for tree in trees]),

@@ -1,8 +1,7 @@
 """Budgets and shares: the best tree within limits on sums.
 
-    hull.py               trees that are best at some price of a unit of money: corners of the convex hull of (spend,
-                          loss)
-    front.py              trees that no other is as good as in loss and sum: all down to depth two, else the hull's
+    front.py              trees that no other is as good as in loss and sum: all down to depth two, else the corners of
+                          the convex hull of (sum, loss)
     lagrangian.py         the Lagrangian relaxation of constraints: trees that are best at given multipliers, and the
                           bounds they prove
     lagrangian_dual.py    the Lagrangian dual: multipliers with the largest bound, and the trees met on the way

@@ -1,23 +1,24 @@
-"""Trees judged by their loss and one further sum: all that no other tree is as good as in both, down to depth two.
+"""Trees judged by their loss and one further sum, such as what they spend.
 
-Deeper, the corners of the convex hull (hull.py), each the best tree at some price of the sum.
+Down to depth two all that no other tree is as good as in both; deeper, the corners of the convex hull of (sum, loss),
+each the best tree at some price of the sum.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
-from policytree.solvers.constrained.hull import budget_hull, price_between, solution_of
 from policytree.solvers.constrained.lagrangian import Corner, Relaxation, criteria_of_relaxation
-from policytree.solvers.constrained.lagrangian_dual import strict_hull
-from policytree.solvers.core.compilation import load_kernels, pareto_kernels
+from policytree.solvers.constrained.lagrangian_dual import Dual, Stopped, lower_hull, not_as_good, strict_hull
+from policytree.solvers.core.compilation import is_signed, load_kernels, pareto_kernels
 from policytree.solvers.core.constraints import Constraint, with_limit
 from policytree.solvers.core.limits import Clock
+from policytree.solvers.core.scoring import scored_tree
 from policytree.solvers.core.shared_costs import shared_groups
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.multi_objective.pareto_front import Found, ParetoSearch
@@ -71,61 +72,101 @@ def front_of_two(
     proved : bool
         Whether the search ended with a proof: then none of them is lacking.
     """
-    limits = limits or SearchLimits()
-    if depth_of(problem) > MOST_LEVELS:
-        trees, proved = budget_hull(problem, constraint, limits, solve=solve)
-        return [FrontTree(t.spend, t.low, t.high, t.solution) for t in trees], False, proved
+    if problem.most_depth > MOST_LEVELS:
+        trees, proved = hull_of_two(problem, constraint, limits, solve=solve)
+        return trees, False, proved
     relaxation = Relaxation(problem, [with_limit(constraint, 0)], solve)
-    front, status = _all(relaxation, depth_of(problem), limits)
+    front, status = _all(relaxation, limits or SearchLimits())
+    return _front_trees(relaxation, front, status), True, status.proved
+
+
+def hull_of_two(
+    problem: Problem, constraint: Constraint, limits: SearchLimits | None = None, *, solve=solve_direct
+) -> tuple[list[FrontTree], bool]:
+    """Trees that are best at some price of the sum, from the least sum to the tree that is best without a limit.
+
+    Parameters
+    ----------
+    problem, constraint, limits, solve
+        As for :func:`front_of_two`.
+
+    Returns
+    -------
+    trees : list of FrontTree
+        Empty if not even one leaf is allowed.
+    proved : bool
+        Whether every search ended with a proof: then no corner is lacking.
+
+    Notes
+    -----
+    Between two corners, a straight line bounds what any tree can reach, and lots between the two trees reach it.
+    """
+    relaxation = Relaxation(problem, [with_limit(constraint, 0)], solve)
+    met: list[Corner] = []
+    dual = Dual(relaxation, limits or SearchLimits(), met.append)
+    try:
+        free, _ = dual.solve([0.0])
+        hull = lower_hull(dual, free, dual.least(0))
+    except (Stopped, KeyboardInterrupt):
+        if dual.status is Status.INFEASIBLE:
+            return [], True
+        if dual.status.proved:
+            dual.status = Status.INTERRUPTED
+        hull = strict_hull(met)
+    return _front_trees(relaxation, hull, dual.status), dual.status.proved
+
+
+def _front_trees(relaxation: Relaxation, front: list[Corner], status: Status) -> list[FrontTree]:
+    """Trees from the least sum to the least loss, with the prices between which each is best."""
     if not front:
-        return [], True, status.proved
-    hull = strict_hull(front)
-    free = front[-1]
+        return []
+    hull, constraint = strict_hull(front), relaxation.constraints[0]
+    prices = [math.inf, *(_price_between(relaxation, *two) for two in pairwise(hull)), 0.0]
+    best_at = {corner.sums: (low, high) for corner, (high, low) in zip(hull, pairwise(prices), strict=True)}
     out = []
     for corner in front:
-        low = high = math.nan
-        if corner in hull:
-            k = hull.index(corner)
-            high = math.inf if k == 0 else price_between(relaxation, hull[k - 1], corner)
-            low = 0.0 if k + 1 == len(hull) else price_between(relaxation, corner, hull[k + 1])
-        solution = solution_of(relaxation, corner, status)
-        without = solution.objective - relaxation.fixed.to_float(corner.loss - free.loss)
-        solution = replace(solution, guarantees={**solution.guarantees, "without_limits": without})
+        low, high = best_at.get(corner.sums, (math.nan, math.nan))
         mean = constraint.in_units(corner.sums[0] - relaxation.limits[0])
-        out.append(FrontTree(mean, low, high, solution))
-    return out, True, status.proved
+        out.append(FrontTree(mean, low, high, _solution_of(relaxation, corner, front[-1], status)))
+    return out
 
 
-def depth_of(problem: Problem) -> int:
-    """The largest depth of a useful tree."""
-    most = problem.data.n_rows if problem.max_leaf_nodes is None else problem.max_leaf_nodes
-    return most - 1 if problem.max_depth is None else min(problem.max_depth, most - 1)
+def _price_between(relaxation: Relaxation, a: Corner, b: Corner) -> float:
+    """The price of a unit of the sum (per person) at which two trees are as good, in summed losses."""
+    per_person = float(relaxation.constraints[0].per_person)
+    return relaxation.fixed.to_float(a.loss - b.loss) / (per_person * (b.sums[0] - a.sums[0]))
 
 
-def _all(relaxation: Relaxation, depth: int, limits: SearchLimits) -> tuple[list[Corner], Status]:
+def _solution_of(relaxation: Relaxation, corner: Corner, free: Corner, status: Status) -> Solution:
+    """A tree as the solution of the problem within its own sum; ``status`` of the search that found it.
+
+    ``free``: the tree that is best without a limit.
+    """
+    problem, fixed = relaxation.problem, relaxation.fixed
+    tree, objective = scored_tree(problem, corner.splits, corner.actions)
+    guarantees: dict[str, float | str] = {}
+    bound = objective - fixed.to_float(corner.loss + relaxation.largest)
+    if status.proved:
+        bound, guarantees = objective, {"without_limits": objective - fixed.to_float(corner.loss - free.loss)}
+    return Solution(
+        tree, objective, bound, problem.proved_status if status is Status.OPTIMAL else status, 0.0, fixed.resolution,
+        {"merged_rows": relaxation.data.n_rows}, guarantees,
+    )  # fmt: skip
+
+
+def _all(relaxation: Relaxation, limits: SearchLimits) -> tuple[list[Corner], Status]:
     """All trees of the front, from the least sum to the least loss, and how the search ended."""
     problem, data = relaxation.problem, relaxation.data
-    signed = relaxation.losses.shape[1] == 2 and not relaxation.counted
-    load_kernels(pareto_kernels(problem.data.n_bins, signed, depth))
+    load_kernels(pareto_kernels(problem.data.n_bins, is_signed(problem), problem.most_depth))
     clock = Clock(limits.time_limit, memory_limit=limits.memory_limit)
     roots = np.flatnonzero(data.columns_of(problem.root_features))
     criteria = criteria_of_relaxation(relaxation, data, None)
     search = ParetoSearch(criteria, clock.flag, roots.tolist(), shared_groups(problem, relaxation.is_priced, data))
     found: list[Found] = []
-    clock.watch(lambda: found.append(search.front(depth)))
+    clock.watch(lambda: found.append(search.front(problem.most_depth)))
     corners: list[Corner] = []
     for each in found:
         few = each.values[:, -1] <= problem.max_leaf_nodes if problem.max_leaf_nodes is not None else slice(None)
         for i in np.arange(len(each))[few]:
             corners.append(relaxation.corner(*each.tree(int(i))))
-    status = clock.status if clock.stopped else Status.OPTIMAL
-    return not_as_good(corners), status
-
-
-def not_as_good(corners: Sequence[Corner]) -> list[Corner]:
-    """Trees that no other is as good as in loss and sum, one of every pair, from the least sum to the least loss."""
-    kept: list[Corner] = []
-    for corner in sorted(corners, key=lambda c: (c.sums[0], c.loss)):
-        if not kept or corner.loss < kept[-1].loss:
-            kept.append(corner)
-    return kept
+    return not_as_good(corners), clock.status if clock.stopped else Status.OPTIMAL

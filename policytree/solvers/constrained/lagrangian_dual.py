@@ -11,7 +11,7 @@ trees, that is lots between trees.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -165,18 +165,24 @@ def lower_hull(dual: Dual, over: Corner, within: Corner) -> list[Corner]:
     return strict_hull(hull)
 
 
-def strict_hull(trees: list[Corner]) -> list[Corner]:
-    """The corners of the lower hull of trees, from little spent to much: without trees on a line between two others."""
+def not_as_good(trees: Iterable[Corner]) -> list[Corner]:
+    """Trees that no other is as good as in loss and sum, one of every pair, from the least sum to the least loss."""
     kept: list[Corner] = []
     for corner in sorted(trees, key=lambda c: (c.sums[0], c.loss)):
-        if kept and corner.loss >= kept[-1].loss:
-            continue
+        if not kept or corner.loss < kept[-1].loss:
+            kept.append(corner)
+    return kept
+
+
+def strict_hull(trees: Iterable[Corner]) -> list[Corner]:
+    """The corners of the lower hull of trees, from little spent to much: without trees on a line between two others."""
+    kept: list[Corner] = []
+    for corner in not_as_good(trees):
         while len(kept) > 1 and _slope(kept[-2], kept[-1]) >= _slope(kept[-1], corner):
             kept.pop()
         kept.append(corner)
     return kept
 
 
-def _slope(a: Corner, b: Corner) -> Fraction | float:
-    more = b.sums[0] - a.sums[0]
-    return -math.inf if more == 0 else Fraction(b.loss - a.loss, more)
+def _slope(a: Corner, b: Corner) -> Fraction:
+    return Fraction(b.loss - a.loss, b.sums[0] - a.sums[0])

@@ -25,7 +25,7 @@ from policytree.solvers.constrained.lagrangian import Corner, Relaxation, criter
 from policytree.solvers.constrained.lagrangian_dual import Dual, Stopped
 from policytree.solvers.constrained.leaf_labels import best_labels
 from policytree.solvers.core.columns import coarser
-from policytree.solvers.core.compilation import load_kernels, pareto_kernels
+from policytree.solvers.core.compilation import is_signed, load_kernels, pareto_kernels
 from policytree.solvers.core.constraints import Constraint
 from policytree.solvers.core.fixed_point import useful_costs
 from policytree.solvers.core.limits import Clock, Stopwatch
@@ -125,7 +125,7 @@ class _Search:
 
     def run(self) -> Budgeted:
         """Do all steps."""
-        load_kernels(pareto_kernels(self.problem.data.n_bins, self._signed(), self._depth()))
+        load_kernels(pareto_kernels(self.problem.data.n_bins, is_signed(self.problem), self.problem.most_depth))
         try:
             self._first_trees()
             self._prices()
@@ -161,9 +161,9 @@ class _Search:
         problem, data = self.problem, self.problem.data
         cuts = [(j, np.arange(bins)) for j, bins in enumerate(data.n_bins)]
         coarse = self.limits.gates.coarse_cuts
-        if self._depth() > MOST_DEPTH:
+        if self.problem.most_depth > MOST_DEPTH:
             problem = replace(problem, max_depth=MOST_DEPTH - 1)
-        elif self._depth() == MOST_DEPTH and coarse and (data.n_bins > 2 * coarse[0]).any():
+        elif self.problem.most_depth == MOST_DEPTH and coarse and (data.n_bins > 2 * coarse[0]).any():
             data, cuts = coarser(data, coarse[0])
             problem = replace(problem, data=data)
         else:
@@ -201,22 +201,13 @@ class _Search:
 
     def _rounding(self) -> int:
         """What rounding losses down can have taken from the bound, where no exact search follows."""
-        if self._depth() <= MOST_DEPTH or self.dual.priced is None:
+        if self.problem.most_depth <= MOST_DEPTH or self.dual.priced is None:
             return 0
         return (self.relaxation.data.n_rows << self.dual.priced.shift) if self.dual.priced.shift else 0
 
-    def _depth(self) -> int:
-        """The largest depth of a useful tree."""
-        problem = self.problem
-        most = problem.data.n_rows if problem.max_leaf_nodes is None else problem.max_leaf_nodes
-        return most - 1 if problem.max_depth is None else min(problem.max_depth, most - 1)
-
-    def _signed(self) -> bool:
-        return self.relaxation.losses.shape[1] == 2 and not self.relaxation.counted
-
     def _close(self) -> None:
         """Search the trees whose priced loss lies between the bound and the best tree's."""
-        depth = self._depth()
+        depth = self.problem.most_depth
         clock = Clock(self.watch.left(), memory_limit=self.limits.memory_limit)
         clock.watch(lambda: self._search_all(clock, depth if depth <= MOST_DEPTH else MOST_DEPTH - 1))
         if clock.stopped:
