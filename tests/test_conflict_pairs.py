@@ -18,6 +18,8 @@ from policytree.solvers.core.compilation import CONFLICT_PAIRS, SUBSET_KERNELS, 
 from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import new_control, prepare
+from policytree.solvers.core.search_state import Incumbent
+from policytree.solvers.exact.bounds import conflict_pairs
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs, make_conflicts, pair_bound
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.run import Run
@@ -196,6 +198,35 @@ def test_noisy_rows_of_many_columns_have_a_bound_far_above_the_floor():
     node, _ = node_of(many_columns(313, rows=600, rate=0.02))
     leaf, floor = node.leaf()
     assert floor + 5 * node.penalty < pair_bound(node, make_conflicts(node)) <= leaf + node.penalty
+
+
+def test_a_fit_that_would_not_raise_the_bound_ends_early(monkeypatch):
+    """Whatever is returned holds, and whatever the search has proved is not beaten by what was not computed."""
+    load_kernels(KERNELS)
+    node, clock = node_of(many_columns(317, rows=300))[0], Clock(None, new_control())
+    floor, best = node.leaf()[1], pair_bound(node, make_conflicts(node))
+    rounds = []
+
+    def counted(*args, original=conflict_pairs.pair_bound):
+        rounds.append(args[2] if len(args) > 2 else conflict_pairs.ROUNDS)
+        return original(*args)
+
+    monkeypatch.setattr(conflict_pairs, "pair_bound", counted)
+    for share, ends in ((0.5, False), (1.0, False), (1.5, True), (4.0, True)):
+        proved = floor + round(share * (best - floor))
+        bound = ConflictPairs(node, clock, incumbent=Incumbent(INF, [(-1, 0)], proved)).work(INF, [(-1, 0)], 3, 1e3)
+        assert (len(rounds) == 1) == ends
+        assert bound <= proved if ends else bound - floor >= 0.95 * (best - floor)
+        rounds.clear()
+
+
+@pytest.mark.parametrize("largest", [9, 2**40])
+def test_nearest_rows_are_the_first_among_equals(largest):
+    rng = np.random.default_rng(318)
+    values = rng.integers(0, 4, (30, 40)) * (largest // 9)
+    for most in (1, 8, 40, 50):
+        expected = np.sort(np.argsort(values, axis=1, kind="stable")[:, :most], axis=1)
+        assert np.array_equal(np.sort(conflict_pairs._least(values, most), axis=1), expected)
 
 
 def test_where_it_pays():

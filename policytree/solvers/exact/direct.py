@@ -160,7 +160,7 @@ class _Search:
         self.by_subsets = subset_search_applies(problem, self.gates) and run.node.penalty > 0
         self.by_duals = kind is None and row_duals_apply(problem, self.gates) and boxes_are_few(run.node, self.gates)
         self.blocks: BinaryRoot | None = None
-        self.pairs = ConflictPairs(run.node, run.clock, self.gates)  # it applies where row duals do not
+        self.pairs = ConflictPairs(run.node, run.clock, self.gates, run.incumbent)  # where row duals do not apply
 
     def solve(self) -> None:
         """Search until the bound meets the incumbent or a limit strikes."""

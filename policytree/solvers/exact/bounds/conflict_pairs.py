@@ -8,12 +8,13 @@ from policytree.problem.types import GATES, Problem, SizeGates
 from policytree.solvers.core.columns import columns_of
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, Splits, rows_of
+from policytree.solvers.core.search_state import Incumbent
 from policytree.solvers.exact.bounds.row_duals import boxes_are_few, columns_are_few
 from policytree.solvers.kernels.conflicts.fit import ALLOWANCE, TOTAL, fit_numbers
 from policytree.solvers.kernels.conflicts.layout import Conflicts
 
 NEIGHBOURS = 8  # of every row, among those that want another action
-ROUNDS = 300  # of primal-dual steps
+ROUNDS, TRIED = 300, 15  # of primal-dual steps; as many reach three quarters of what all of them do
 A_CUT, A_ROW = 1e-10, 1.2e-4  # seconds of a pair of rows and a cut; of a row in these steps
 SHARE_OF_LIMIT = 0.1  # of a time limit, that it may take
 BYTES = 40  # of a pair of rows that is compared
@@ -39,6 +40,8 @@ class ConflictPairs:
         All rows.
     clock : Clock
     gates : SizeGates, optional
+    incumbent : Incumbent, optional
+        Its bound ends a fit early that would not exceed it.
 
     Attributes
     ----------
@@ -46,13 +49,18 @@ class ConflictPairs:
         The pairs, once the bound was found: with them the subset search bounds every subset (``subset_search.py``).
     """
 
-    def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES):
-        self.node, self.clock, self.gates = node, clock, gates
+    def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES, incumbent: Incumbent | None = None):
+        self.node, self.clock, self.gates, self.incumbent = node, clock, gates, incumbent
         self.conflicts: Conflicts | None = None
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """What every tree with a split costs at least; found once, whatever the arguments."""
         self.conflicts = make_conflicts(self.node)
+        if self.incumbent is not None:
+            floor = int(self.node.least_losses.sum())
+            bound = pair_bound(self.node, self.conflicts, TRIED)
+            if 4 * (bound - floor) < 3 * (self.incumbent.bound - floor):
+                return bound
         return pair_bound(self.node, self.conflicts)
 
     def pays(self, seconds: float) -> bool:
@@ -70,10 +78,11 @@ class ConflictPairs:
         return node.penalty > 0 and few and cheap and several and self.clock.fits_memory(BYTES * n * n)
 
 
-def pair_bound(node: Node, conflicts: Conflicts) -> int:
+def pair_bound(node: Node, conflicts: Conflicts, rounds: int = ROUNDS) -> int:
     """What every tree with a split costs at least, for a node with two actions or more and a price per leaf.
 
-    See kernels/conflicts/layout.py. Minimum counts, limits of depth and prices of questions only add to that.
+    Steps go on from those that were made before. See kernels/conflicts/layout.py. Minimum counts, limits of depth and
+    prices of questions only add to that.
     """
     floor = int(node.least_losses.sum())
     if not len(conflicts.pairs):
@@ -81,7 +90,7 @@ def pair_bound(node: Node, conflicts: Conflicts) -> int:
     features, cuts = (x.astype(np.int32) for x in columns_of(node.bins - 1))
     every = np.arange(len(cuts), dtype=np.int32)
     conflicts.rows[:] = np.arange(node.n_rows)
-    fit_numbers(conflicts, node.n_rows, every, len(every), features, cuts, node.penalty, 2, ROUNDS)
+    fit_numbers(conflicts, node.n_rows, every, len(every), features, cuts, node.penalty, 2, rounds)
     allowance, total = (int(x) for x in conflicts.result[[ALLOWANCE, TOTAL]])
     return floor + 2 * node.penalty + total - allowance
 
@@ -120,15 +129,27 @@ def _conflicts(node: Node, regret: np.ndarray, pairs: np.ndarray) -> Conflicts:
     )  # fmt: skip
 
 
+def _least(values: np.ndarray, most: int) -> np.ndarray:
+    """Places of the least ``most`` whole values of every row, the first ones among equals; in no order."""
+    width = values.shape[1]
+    kind = np.dtype(np.int32 if (values.max() + 1.0) * width < 2**31 else np.int64)
+    order = np.multiply(values, width, dtype=kind, casting="unsafe") + np.arange(width, dtype=kind)  # all different
+    if most < width:
+        order.partition(most - 1, axis=1)
+    return order[:, :most] % width
+
+
 def _near_pairs(side: np.ndarray, regret: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Pairs of rows that want different actions and that few cuts separate, (n_pairs, 2); the lower row first."""
-    found = [np.zeros((0, 2), np.int64)]
+    n = len(wanted)
+    found = [np.zeros(0, np.int64)]
     where = side.astype(np.float32)
+    beyond = where.sum(axis=1)
     for action in np.unique(wanted):
         ones, others = (np.flatnonzero((regret > 0) & mask) for mask in (wanted == action, wanted != action))
         if not len(ones) or not len(others):
             continue
-        distance = where[ones] @ (1 - where[others]).T + (1 - where[ones]) @ where[others].T
-        nearest = np.argsort(distance, axis=1, kind="stable")[:, :NEIGHBOURS]
-        found.append(np.column_stack([np.repeat(ones, nearest.shape[1]), others[nearest.ravel()]]))
-    return np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
+        distance = beyond[ones, None] + beyond[others] - 2 * (where[ones] @ where[others].T)
+        nearest = others[_least(distance, NEIGHBOURS)]
+        found.append((np.minimum(ones[:, None], nearest) * n + np.maximum(ones[:, None], nearest)).ravel())
+    return np.column_stack(np.divmod(np.unique(np.concatenate(found)), n))
