@@ -184,6 +184,19 @@ def test_without_a_confounder_the_sharp_bounds_are_the_doubly_robust_value(study
     assert found.lower_standard_error == pytest.approx(value.standard_error, rel=1e-12)
 
 
+def test_without_a_confounder_the_simple_bounds_are_the_self_normalised_mean(study):
+    """Another estimate than the doubly robust one that the sharp bounds are then."""
+    found = analyse(study, gammas=[1.0])
+    weight, value = study["sample_weight"], 0.0
+    for arm in np.unique(study["policy"]):
+        given = study["policy"] == arm
+        got = given & (study["T"] == arm)
+        inverse = weight[got] / study["propensity"][arm].to_numpy()[got]
+        value += np.average(given, weights=weight) * np.average(study["Y"][got], weights=inverse)
+    assert found.simple[0].lower == found.simple[0].upper == pytest.approx(value, rel=1e-12)
+    assert found.sharp[0].lower != pytest.approx(value, rel=1e-6)
+
+
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("baseline", [None, "a"])
 def test_influences_are_derivatives(study, baseline, largest):

@@ -140,6 +140,23 @@ def test_benchmarks_measure_what_is_omitted(confounded):
     assert f"{needed:.3g} times as strong as weak" in str(found) and "3 x weak" in str(found)
 
 
+def test_in_a_trial_covariates_say_nothing_about_who_is_treated(rng):
+    """Propensities are estimated all the same: a strong predictor of the outcome adds next to nothing to the weights."""
+    X = pd.DataFrame(rng.normal(size=(1_500, 3)), columns=["strong", "weak", "none"])
+    T = rng.permutation(np.arange(1_500) % 2)
+    Y = X["strong"] + 0.4 * X["weak"] + 0.5 * T + rng.normal(size=1_500)
+    learner = RewardEstimator(LinearRegression(), LogisticRegression(), cv=5, random_state=0).fit(Y, T, X=X)
+    without = nuisances_without(learner, Y, T, X=X, covariates=["strong", "weak"])
+    found = omitted_variable_bounds(
+        1, Y, T, propensity=learner.propensity_, regression=learner.regression_, baseline=0, benchmarks=without,
+        random_state=0,
+    )  # fmt: skip
+    strong, weak = found.benchmarks
+    assert strong.outcome_gain > 0.8 > weak.outcome_gain
+    assert 0.0 <= max(strong.treatment_gain, weak.treatment_gain) < 0.005
+    assert found.multiple_needed("strong") > 1, "nothing as strong as this would undo a randomised comparison"
+
+
 def test_shares_of_a_very_strong_variable_end_at_one():
     benchmark = Benchmark("x", 0.6, 0.5, 1.0, 0.1)
     assert benchmark.strength(3.0) == pytest.approx((1.0, 0.6))

@@ -163,8 +163,12 @@ def marginal_sensitivity(
     Two kinds of bounds. The *simple* ones (Zhao, Small and Bhattacharya 2019) move the weights of a self-normalised
     mean to their extremes; they need no regression and hold propensities as given. The *sharp* ones (Dorn and Guo 2023)
     also use that the weights must balance at every value of the covariates; they are narrower where covariates predict
-    outcomes, and at Gamma = 1 are the doubly robust value. Quantiles come from residuals of rows with similar
-    predictions (exactly, for outcomes of 0 and 1); wrong ones make the bounds wider, not wrong.
+    outcomes. Quantiles come from residuals of rows with similar predictions (exactly, for outcomes of 0 and 1); wrong
+    ones make the bounds wider, not wrong.
+
+    At Gamma = 1 both kinds are a point, and not the same one: the simple bounds are the self-normalised inverse
+    propensity estimate, the sharp ones the doubly robust value. Two estimators of one number differ by chance, and by
+    what either nuisance model gets wrong; so at small Gamma sharp bounds need not lie within the simple ones.
 
     An advantage is bounded as a whole: people whom policy and baseline treat alike add nothing.
 

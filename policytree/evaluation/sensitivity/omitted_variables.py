@@ -174,7 +174,8 @@ class Benchmark:
         R2. At least 0.
     treatment_gain : float
         By how much it raises the mean square of the weights (the Riesz representer), as a share of that without it. At
-        least 0.
+        least 0, and 0 where it says nothing about who is treated, as in a trial: propensities estimated out of fold
+        then predict no better with it, and a fall of the mean square counts as 0.
     correlation : float
         Of its effect on the outcome regression and on the weights, -1 to 1; NaN where it has none on one of them.
     change : float
