@@ -34,12 +34,12 @@ class _CountedCode(LaneCode):
 
     def __init__(self, context, builder, signature, args, names):
         super().__init__(context, builder, signature, args, names)
-        self.parts = 1 if self.number.width == 16 else 2
-        self.part = ir.VectorType(self.number, 2 * self.lanes // self.parts)
-        self.none = ir.Constant(self.part, [0] * self.part.count)
-        lowest = ir.Constant(self.part, [-(1 << (self.number.width - 1))] * self.part.count)
-        minimum, too_few = self.spread(self.data["minimum"]), self.spread(self.minus_one("minimum"))
-        self.minimum, self.too_few = self.join(minimum, minimum)[0], self.join(too_few, too_few)[0]
+        bits = self.vector.element.width
+        self.parts = 1 if bits == 16 else 2
+        self.part = ir.VectorType(self.vector.element, 2 * self.lanes // self.parts)
+        self.none = self.splat_const(0, self.part)
+        lowest = self.splat_const(-(1 << (bits - 1)), self.part)
+        self.minimum, self.too_few = (self.splat(x, self.part) for x in (self["minimum"], self.minus_one("minimum")))
         self.minimum_to_lowest = builder.sub(self.minimum, lowest)
         self.too_few_to_lowest = builder.sub(self.too_few, lowest)
 
@@ -63,12 +63,11 @@ class _CountedCode(LaneCode):
 
     def of_column(self, u, k):
         """Return where the vector ``k`` of column ``u`` begins."""
-        return self.plus(self.builder.mul(u, self.const(COLUMN * self.lanes)), k * self.lanes)
+        return self.at((u, COLUMN * self.lanes), k * self.lanes)
 
-    def pointers(self, u, k):
+    def places(self, u, k):
         """Return where both sides begin that are kept from vector ``k`` of column ``u`` on."""
-        places = [self.of_column(u, k + part) for part in range(self.parts)]
-        return [self.builder.bitcast(self.pointer("run", at), self.part.as_pointer()) for at in places]
+        return [self.of_column(u, k + part) for part in range(self.parts)]
 
     def shifted(self, counts):
         """Counts less the minimum, so that comparisons see negative ones as the largest."""
@@ -83,8 +82,7 @@ class _CountedCode(LaneCode):
         """Note the values of a cut."""
         for name, both in zip(("low", "high"), low_and_high, strict=True):
             for side, value in zip(("own", "other"), self.halves(both), strict=True):
-                first = self.data[f"{feature}_{side}"]
-                at = self.builder.mul(self.builder.add(first, place), self.const(self.lanes))
+                at = self.at((self.at(self[f"{feature}_{side}"], place), self.lanes))
                 self.store(name, at, self.least(self.load(name, at), value))
 
 
@@ -94,9 +92,8 @@ class _CountedRows(_CountedCode):
     def __init__(self, context, builder, signature, args, rows):
         super().__init__(context, builder, signature, args, ("totals", "all_losses", "all_counts", "t", "minimum"))
         self.rows = rows
-        t = self.data["t"]
-        self.h_at = builder.mul(t, self.width)
-        self.total_at = builder.add(self.data["at"], builder.mul(t, self.data["W"]))
+        self.h_at = builder.mul(self["t"], self.width)
+        self.total_at = self.at(self["at"], (self["t"], self["W"]))
         self.sums = [self.slots(2) for _ in range(rows)]
         self.best = [[self.slots(2, self.none) for _ in range(self.parts)] for _ in range(rows)]
         self.all_rows = [self.join(*self.ends(plane)) for plane in (LOSSES, COUNTS)]
@@ -105,11 +102,11 @@ class _CountedRows(_CountedCode):
     def sides_of_row(self, r):
         """Sums of losses up to row ``r`` and beyond it; of counts, those up to it shifted, and the windows of both."""
         sub = self.builder.sub
-        place = self.plus(self.builder.add(self.data["f_sums"], self.data["t"]), r)
+        place = self.at(self["f_sums"], self["t"], r)
         low = []
         for plane, name in enumerate(("all_losses", "all_counts")):
-            own = self.load("one", self.plus(self.builder.mul(place, self.place), plane * self.lanes))
-            low.append(self.join(own, sub(self.splat(name, place), own)))
+            own = self.load("one", self.at((place, self.place), plane * self.lanes))
+            low.append(self.join(own, sub(self.splat(self.number(name, place)), own)))
         return [
             (x, sub(x_end, x), self.shifted(c), self.window(c), self.window(sub(c_end, c)))
             for x, c, x_end, c_end in zip(*low, *self.all_rows, strict=True)
@@ -117,16 +114,13 @@ class _CountedRows(_CountedCode):
 
     def cell(self, r, u, plane, above):
         """Cumulated own cell of row ``r`` given the one above, and both sides of it."""
-        builder = self.builder
-        row, column = builder.mul(self.width, self.const(r)), builder.mul(u, self.place)
-        at = self.plus(builder.add(builder.add(self.h_at, row), column), plane * self.lanes)
-        h = self.load("H", at)
-        self.store("H", at, self.zero)
+        at = self.at(self.h_at, (self.width, r), (u, self.place), plane * self.lanes)
         slot = self.sums[r][plane]
-        builder.store(builder.add(builder.load(slot), h), slot)
-        own = builder.add(above, builder.load(slot))
-        at = builder.add(builder.add(self.total_at, builder.mul(self.data["W"], self.const(r))), u)
-        return own, self.join(own, builder.sub(self.total(at, plane), own))
+        self.update(slot, self.builder.add, self.load("H", at))
+        self.store("H", at, self.zero)
+        own = self.builder.add(above, self.value(slot))
+        of_all = self.total(self.at(self.total_at, (self["W"], r), u), plane)
+        return own, self.join(own, self.builder.sub(of_all, own))
 
     def splits(self, x, c, margins, sides):
         """Values of one cell's second splits: of the row's low and high side, and of the column's."""
@@ -145,32 +139,31 @@ class _CountedRows(_CountedCode):
 
     def column(self, u):
         """All rows of column ``u``."""
-        builder = self.builder
         above = [self.load("run", self.of_column(u, BEFORE + plane)) for plane in (LOSSES, COUNTS)]
-        places = list(zip(*(self.pointers(u, k) for k in range(BEST, COLUMN, 2)), strict=True))
+        places = list(zip(*(self.places(u, k) for k in range(BEST, COLUMN, 2)), strict=True))
         kept, margins = [], []
         for of_part, all_counts in zip(places, self.all_rows[COUNTS], strict=True):
-            low, high, x, c = (builder.load(place, align=4) for place in of_part)
+            low, high, x, c = (self.load("run", place, self.part) for place in of_part)
             kept.append([low, high])
-            margins.append((x, self.shifted(c), self.window(c), self.window(builder.sub(all_counts, c))))
+            margins.append((x, self.shifted(c), self.window(c), self.window(self.builder.sub(all_counts, c))))
         for r in range(self.rows):
             above, cells = zip(*(self.cell(r, u, plane, above[plane]) for plane in (LOSSES, COUNTS)), strict=True)
             for part in range(self.parts):
                 found = self.splits(*(of[part] for of in cells), margins[part], self.sides[r][part])
                 for slot, value in zip(self.best[r][part], found[:2], strict=True):
-                    builder.store(self.least(builder.load(slot), value), slot)
+                    self.update(slot, self.least, value)
                 kept[part] = [self.least(v, w) for v, w in zip(kept[part], found[2:], strict=True)]
         for plane in (LOSSES, COUNTS):
             self.store("run", self.of_column(u, BEFORE + plane), above[plane])
         for part in range(self.parts):
             for k in range(2):
-                builder.store(kept[part][k], places[part][k], align=4)
+                self.store("run", places[part][k], kept[part][k])
 
     def finish(self):
         """Note the best values of the rows themselves."""
         for r in range(self.rows):
-            found = [[self.builder.load(slots[k]) for slots in self.best[r]] for k in range(2)]
-            self.keep("f", self.plus(self.data["t"], r), found)
+            found = [[self.value(slots[k]) for slots in self.best[r]] for k in range(2)]
+            self.keep("f", self.at(self["t"], r), found)
 
 
 class _CountedColumns(_CountedCode):
@@ -186,15 +179,15 @@ class _CountedColumns(_CountedCode):
 
     def end(self, u):
         """Note the best values of column ``u``."""
-        places = [self.pointers(u, k) for k in range(BEST, MARGINS, 2)]
-        self.keep("g", u, [[self.builder.load(place, align=4) for place in both] for both in places])
+        places = [self.places(u, k) for k in range(BEST, MARGINS, 2)]
+        self.keep("g", u, [[self.load("run", place, self.part) for place in both] for both in places])
 
 
 def _counted_rows(rows):
     """Build the intrinsic that does ``rows`` rows of one pair's tables, from row t on, for all root cuts at once.
 
-    Arrays are those of :func:`lane_code._lane_rows` with two planes, but for scratch.run. ``minimum`` is at least 1 and
-    fits the type of the sums.
+    Arrays are those of :func:`simd_tables._lane_rows` with two planes, but for scratch.run. ``minimum`` is at least 1
+    and fits the type of the sums.
     """
 
     def typed(typingctx, scratch, pair, totals, all_losses, all_counts, t, minimum):

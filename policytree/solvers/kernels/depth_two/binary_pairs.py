@@ -11,12 +11,11 @@ Symbols: ``width`` is the number of features padded to whole vectors.
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from policytree.solvers.kernels.base.layout import FORBIDDEN, LANES, SecondSplits, i4, int_1d, int_2d, int_3d, long_2d
+from policytree.solvers.kernels.base.simd import VectorCode
 from policytree.solvers.kernels.base.sums import costly
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.pair_tables import scan
@@ -88,17 +87,11 @@ def add_vectors(typingctx, to, to_at, what, what_at, n):
     """Add ``n`` vectors of eight from ``what[what_at:]`` to ``to[to_at:]``: LLVM leaves too much of short rows over."""
 
     def codegen(context, builder, signature, args):
-        bits = signature.args[0].dtype.bitwidth
-        vector = ir.VectorType(ir.IntType(bits), LANES)
-        arrays = [context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2)]
-        with cgutils.for_range(builder, args[4]) as loop:
-            at = builder.mul(loop.index, ir.Constant(ir.IntType(64), LANES))
-            pointers = [
-                builder.bitcast(builder.gep(array, [builder.add(first, at)]), vector.as_pointer())
-                for array, first in zip(arrays, (args[1], args[3]), strict=True)
-            ]
-            x, y = (builder.load(pointer, align=bits // 8) for pointer in pointers)
-            builder.store(builder.add(x, y), pointers[0], align=bits // 8)
+        names, bits = ("to", "to_at", "what", "what_at", "n"), signature.args[0].dtype.bitwidth
+        code = VectorCode(context, builder, signature, args, names, bits)
+        with code.loop(0, code["n"]) as k:
+            at, other = (code.at(code[first], (k, LANES)) for first in ("to_at", "what_at"))
+            code.store("to", at, builder.add(code.load("to", at), code.load("what", other)))
         return context.get_dummy_value()
 
     return types.void(to, types.int64, what, types.int64, types.int64), codegen

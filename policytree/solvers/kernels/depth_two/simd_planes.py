@@ -9,11 +9,10 @@ from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from policytree.solvers.kernels.base.layout import FORBIDDEN, i8, int_1d, int_2d
-from policytree.solvers.kernels.depth_two.tiles import TILE
+from policytree.solvers.kernels.depth_two.tiles import TILE, TileCode
 
 HALF = TILE // 2  # lanes that are compared at once: four extremes and three operands fit the processor's registers
 
@@ -45,125 +44,72 @@ class PlanePass(NamedTuple):
     out_at: i8
 
 
-class _PlaneCode:
+class _PlaneCode(TileCode):
     """Emits :func:`pass_over_planes`."""
 
     def __init__(self, context, builder, signature, args):
-        self.builder, self.data = builder, {}
-        arrays = iter(("x", "leaves"))
-        for ty, value in zip(signature.args, args, strict=True):
-            if not isinstance(ty, types.BaseNamedTuple):
-                self.take(context, next(arrays), ty, value)
-                continue
-            for k, (name, part) in enumerate(zip(ty.fields, ty, strict=True)):
-                self.take(context, name, part, builder.extract_value(value, k))
-        self.number = ir.IntType(32)
-        self.whole, self.half = ir.VectorType(self.number, TILE), ir.VectorType(self.number, HALF)
-        zero = ir.Constant(self.half, [0] * HALF)
-        self.best = [[self.slot(zero) for _ in range(2)] for _ in range(2)]  # by half, then by side
+        super().__init__(context, builder, signature, args, ("x", "leaves"))
+        self.half = ir.VectorType(self.vector.element, HALF)
+        forbidden = self.splat_const(2 * FORBIDDEN, self.half)
+        self.best = [[self.variable(forbidden) for _ in range(2)] for _ in range(2)]  # by half, then by side
+        self.n_minima = self.shape("minima", 0)
+        self.planes = self.at(self["losses"], self.n_minima)
 
-    def take(self, context, name, ty, value):
-        """Keep an argument: a number, or where an array's numbers begin, and how long its rows are."""
-        if not isinstance(ty, types.Array):
-            self.data[name] = value
-            return
-        array = context.make_array(ty)(context, self.builder, value)
-        self.data[name] = array.data
-        self.data["n_" + name] = self.builder.extract_value(array.shape, ty.ndim - 1)
-
-    def slot(self, value):
-        at = cgutils.alloca_once(self.builder, value.type)
-        self.builder.store(value, at)
-        return at
-
-    def load(self, name, index):
-        return self.builder.load(self.builder.gep(self.data[name], [index]))
-
-    def pointer(self, name, index, half=None):
-        """Where vector ``index`` of an array is, or one half of it."""
-        at = self.builder.mul(index, self.const(TILE))
-        if half is not None:
-            at = self.builder.add(at, self.const(half * HALF))
-        kind = self.whole if half is None else self.half
-        return self.builder.bitcast(self.builder.gep(self.data[name], [at]), kind.as_pointer())
-
-    def splat(self, scalar, kind):
-        undefined = ir.Constant(kind, ir.Undefined)
-        first = self.builder.insert_element(undefined, scalar, ir.Constant(self.number, 0))
-        places = ir.Constant(ir.VectorType(self.number, kind.count), [0] * kind.count)
-        return self.builder.shuffle_vector(first, undefined, places)
-
-    def least(self, a, b):
-        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
-
-    @staticmethod
-    def const(k):
-        return ir.Constant(ir.IntType(64), k)
-
-    def planes(self):
-        """How many planes there are."""
-        return self.builder.add(self.data["losses"], self.data["n_minima"])
+    def half_of(self, name, k, half):
+        """One half of the k-th vector of an array."""
+        return self.load(name, self.nth(k, half * HALF), self.half)
 
     def add_row(self, at):
         """A row's amounts, to the sums of the chosen cuts that have it on their left."""
-        builder = self.builder
-        row = builder.sext(self.load("rows", at), ir.IntType(64))
-        mask = builder.load(self.pointer("masks", builder.zext(self.load("x", row), ir.IntType(64))), align=4)
-        first = builder.mul(at, self.planes())
-        with cgutils.for_range(builder, self.planes()) as loop:
-            amount = self.splat(self.load("amounts", builder.add(first, loop.index)), self.whole)
-            to = self.pointer("sums", loop.index)
-            builder.store(builder.add(builder.load(to, align=4), builder.and_(mask, amount)), to, align=4)
+        mask = self.mask_of(self.number("rows", at), "masks")
+        first = self.builder.mul(at, self.planes)
+        with self.loop(0, self.planes) as plane:
+            amount, to = self.splat(self.number("amounts", self.at(first, plane))), self.nth(plane)
+            self.store("sums", to, self.builder.add(self.load("sums", to), self.builder.and_(mask, amount)))
 
     def quarters(self, plane, place, half):
         """A plane's sums in the four parts: left and right of the second cut, left of the chosen cuts and then right.
 
         Right of the chosen cuts are the feature's own sums less those on the left.
         """
-        builder = self.builder
-        left = builder.load(self.pointer("sums", plane, half), align=4)
-        total = builder.load(self.pointer("totals", plane, half), align=4)
-        other = builder.load(self.pointer("totals", builder.add(plane, self.planes()), half), align=4)
-        own = self.splat(self.load("leaves", builder.add(builder.mul(plane, self.data["n_leaves"]), place)), self.half)
-        right = builder.sub(own, left)
-        return left, builder.sub(total, left), right, builder.sub(other, right)
+        sub = self.builder.sub
+        left, total = (self.half_of(name, plane, half) for name in ("sums", "totals"))
+        other = self.half_of("totals", self.at(plane, self.planes), half)
+        own = self.splat(self.number("leaves", self.at((plane, self.shape("leaves", 1)), place)), self.half)
+        right = sub(own, left)
+        return left, sub(total, left), right, sub(other, right)
 
     def compare(self, place):
         """The second split may stand here: the least losses of both leaves, where both have their minima."""
         builder = self.builder
-        zero, never = (ir.Constant(self.half, [value] * HALF) for value in (0, FORBIDDEN))
+        zero, never = (self.splat_const(value, self.half) for value in (0, FORBIDDEN))
         for half in range(2):
-            leaves = [self.slot(zero) for _ in range(4)]
-            for leaf in leaves:
-                builder.store(zero, leaf)
-            with cgutils.for_range(builder, self.data["losses"]) as loop:
-                for leaf, part in zip(leaves, self.quarters(loop.index, place, half), strict=True):
-                    builder.store(self.least(builder.load(leaf), part), leaf)
-            with cgutils.for_range(builder, self.data["n_minima"]) as loop:
-                least = self.splat(self.load("minima", loop.index), self.half)
-                plane = builder.add(self.data["losses"], loop.index)
+            leaves = [self.variable(zero) for _ in range(4)]
+            with self.loop(0, self["losses"]) as plane:
                 for leaf, part in zip(leaves, self.quarters(plane, place, half), strict=True):
+                    self.update(leaf, self.least, part)
+            with self.loop(0, self.n_minima) as k:
+                least = self.splat(self.number("minima", k), self.half)
+                for leaf, part in zip(leaves, self.quarters(self.at(self["losses"], k), place, half), strict=True):
                     enough = builder.icmp_signed(">=", part, least)
-                    builder.store(builder.select(enough, builder.load(leaf), never), leaf)
-            values = [builder.load(leaf) for leaf in leaves]
+                    self.set(leaf, builder.select(enough, self.value(leaf), never))
+            values = [self.value(leaf) for leaf in leaves]
             for best, first, second in zip(self.best[half], values[::2], values[1::2], strict=True):
-                builder.store(self.least(builder.load(best), builder.add(first, second)), best)
+                self.update(best, self.least, builder.add(first, second))
 
     def run(self):
         builder = self.builder
-        forbidden = ir.Constant(self.half, [2 * FORBIDDEN] * HALF)
-        for best in (*self.best[0], *self.best[1]):
-            builder.store(forbidden, best)
-        with cgutils.for_range(builder, self.data["n"]) as loop:
-            at = builder.add(self.data["at"], loop.index)
+        with self.loop(0, self["n"]) as k:
+            at = self.at(self["at"], k)
             self.add_row(at)
-            place = self.load("places", at)
-            with builder.if_then(builder.icmp_signed(">=", place, place.type(0))):
-                self.compare(builder.sext(place, ir.IntType(64)))
+            place = self.number("places", at)
+            with builder.if_then(builder.icmp_signed(">=", place, self.const(0))):
+                self.compare(place)
         for half in range(2):
             for side, best in enumerate(self.best[half]):
-                to = self.pointer("best", builder.add(self.data["out_at"], self.const(side)), half)
-                builder.store(self.least(builder.load(to, align=4), builder.load(best)), to, align=4)
+                k = self.at(self["out_at"], side)
+                value = self.least(self.half_of("best", k, half), self.value(best))
+                self.store("best", self.nth(k, half * HALF), value)
 
 
 @intrinsic

@@ -13,12 +13,11 @@ Symbols: see base/layout.py.
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from policytree.solvers.kernels.base.layout import i4, i8, int_1d, int_2d
+from policytree.solvers.kernels.base.simd import VectorCode
 from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.pair_tables import table_pays
@@ -43,90 +42,68 @@ class Tiles(NamedTuple):
     found_short: types.int16[:, ::1]
 
 
-class _TileCode:
+class TileCode(VectorCode):
+    """Emits a pass over rows or entries, for all chosen cuts: arrays of vectors have one lane for each."""
+
+    def __init__(self, context, builder, signature, args, names, bits=32):
+        super().__init__(context, builder, signature, args, names, bits, TILE)
+
+    def nth(self, k, part=0):
+        """Where the k-th vector of an array begins, or a number within it."""
+        return self.at((k, TILE), part) if part else self.at((k, TILE))
+
+    def mask_of(self, row, masks):
+        """Which of the chosen cuts have a row on their left: a vector of ones or zeros."""
+        return self.load(masks, self.nth(self.number("x", row)))
+
+
+class _TileCode(TileCode):
     """Emits the pass of :func:`pass_over_rows`."""
 
     def __init__(self, context, builder, signature, args):
-        self.builder = builder
-        self.data = {}
-        for name, ty, value in zip(("x", "table", "out"), signature.args[2:], args[2:], strict=True):
-            self.take(context, name, ty, value)
-        for ty, value in zip(signature.args[:2], args[:2], strict=True):
-            for k, (name, part) in enumerate(zip(ty.fields, ty, strict=True)):
-                self.take(context, name, part, builder.extract_value(value, k))
-        number = ir.IntType(signature.args[-1].dtype.bitwidth)
+        bits = signature.args[-1].dtype.bitwidth
+        super().__init__(context, builder, signature, args, ("x", "table", "out"), bits)
         self.tables = signature.args[3].ndim == 3
-        self.number = number
-        self.vector = ir.VectorType(number, TILE)
-        self.zero = ir.Constant(self.vector, [0] * TILE)
-        self.places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [0] * TILE)
-        self.left, self.right, *self.extremes = (cgutils.alloca_once_value(builder, self.zero) for _ in range(6))
-        for slot in (self.left, self.right, *self.extremes):
-            builder.store(self.zero, slot)
+        self.left, self.right, *self.extremes = (self.variable(self.splat_const(0)) for _ in range(6))
 
-    def take(self, context, name, ty, value):
-        """Keep an argument: a number, or where an array's numbers begin."""
-        is_array = isinstance(ty, types.Array)
-        self.data[name] = context.make_array(ty)(context, self.builder, value).data if is_array else value
-
-    def load(self, name, index):
-        return self.builder.load(self.builder.gep(self.data[name], [index]))
-
-    def pointer(self, name, index):
-        """Where vector ``index`` of an array is."""
-        at = self.builder.mul(index, ir.Constant(ir.IntType(64), TILE))
-        return self.builder.bitcast(self.builder.gep(self.data[name], [at]), self.vector.as_pointer())
-
-    def parts(self, at, x):
+    def parts(self, at, row):
         """What the row at ``at`` adds on the left and on the right of every cut."""
-        builder, two = self.builder, ir.Constant(ir.IntType(64), 2)
+        builder = self.builder
         if self.tables:
-            first = builder.mul(x, two)
-            places = (first, builder.add(first, ir.Constant(ir.IntType(64), 1)))
-            return [builder.load(self.pointer("table", place), align=4) for place in places]
-        undefined = ir.Constant(self.vector, ir.Undefined)
-        weight = self.load("weights", at)
-        weight = builder.trunc(weight, self.number) if self.number.width == 16 else weight
-        weight = builder.insert_element(undefined, weight, ir.Constant(ir.IntType(32), 0))
-        weight = builder.shuffle_vector(weight, undefined, self.places)
-        mask = builder.load(self.pointer("table", x), align=4)
+            first = builder.mul(self.number("x", row), self.const(2))
+            return [self.load("table", self.nth(self.at(first, k) if k else first)) for k in range(2)]
+        weight, mask = self.splat(self.number("weights", at)), self.mask_of(row, "table")
         return builder.and_(mask, weight), builder.and_(builder.not_(mask), weight)
 
     def add_row(self, k):
-        at = self.builder.add(self.data["at"], k)
-        row = self.builder.zext(self.load("order", at), ir.IntType(64))
-        x = self.builder.zext(self.load("x", row), ir.IntType(64))
-        for slot, part in zip((self.left, self.right), self.parts(at, x), strict=True):
-            self.builder.store(self.builder.add(self.builder.load(slot), part), slot)
-
-    def update(self, slot, sign, value):
-        old = self.builder.load(slot, align=4)
-        self.builder.store(self.builder.select(self.builder.icmp_signed(sign, old, value), old, value), slot, align=4)
+        at = self.at(self["at"], k)
+        for slot, part in zip((self.left, self.right), self.parts(at, self.number("order", at)), strict=True):
+            self.update(slot, self.builder.add, part)
 
     def compare(self):
         """Extremes of the sums so far: the second split may stand here."""
-        for slot, sign, side in zip(self.extremes, "<><>", (self.left, self.left, self.right, self.right), strict=True):
-            self.update(slot, sign, self.builder.load(side))
+        for slot, operation, side in zip(
+            self.extremes, [self.least, self.largest] * 2, (self.left, self.left, self.right, self.right), strict=True
+        ):
+            self.update(slot, operation, self.value(side))
 
     def run(self):
         """All rows, code by code; without the inner loop if every code has one row."""
-        builder, one = self.builder, ir.Constant(ir.IntType(64), 1)
-        with builder.if_else(builder.icmp_signed("==", self.data["B"], self.data["n"])) as (distinct, tied):
-            with distinct, cgutils.for_range(builder, self.data["n"]) as loop:
-                self.add_row(loop.index)
+        builder = self.builder
+        with builder.if_else(builder.icmp_signed("==", self["B"], self["n"])) as (distinct, tied):
+            with distinct, self.loop(0, self["n"]) as k:
+                self.add_row(k)
                 self.compare()
-            with tied, cgutils.for_range(builder, self.data["B"]) as loop:
-                c = builder.add(self.data["first_code"], loop.index)
-                ends = (self.load("starts", c) for c in (c, builder.add(c, one)))
-                first, end = (builder.zext(c, ir.IntType(64)) for c in ends)
-                with cgutils.for_range_slice(builder, first, end, one) as (k, _):
+            with tied, self.loop(0, self["B"]) as b:
+                c = self.at(self["first_code"], b)
+                with self.loop(self.number("starts", c), self.number("starts", self.at(c, 1))) as k:
                     self.add_row(k)
                 self.compare()
         for side, total in enumerate((self.left, self.right)):
-            least, largest = (builder.load(slot) for slot in self.extremes[2 * side : 2 * side + 2])
-            at = self.pointer("out", builder.add(self.data["out_at"], ir.Constant(ir.IntType(64), side)))
-            for value in (least, builder.sub(builder.load(total), largest)):
-                self.update(at, "<", value)
+            least, largest = (self.value(slot) for slot in self.extremes[2 * side : 2 * side + 2])
+            at = self.nth(self.at(self["out_at"], side))
+            best = self.least(self.least(self.load("out", at), least), builder.sub(self.value(total), largest))
+            self.store("out", at, best)
 
 
 class Second(NamedTuple):

@@ -96,7 +96,7 @@ def scan_sums(typingctx, sets, scratch, d):
     """Sums of side 1 of every column of the set of level d, into scratch.on."""
 
     def codegen(context, builder, signature, args):
-        _ScanCode(context, builder, signature, args, ("sets", "scratch", "d")).emit_sums()
+        _ScanCode(context, builder, signature, args, ("d",)).emit_sums()
         return context.get_dummy_value()
 
     return types.void(sets, scratch, types.int64), codegen
@@ -107,7 +107,7 @@ def scan_names(typingctx, sets, path, d):
     """Names of both sides of every column of the set of level d, given its own."""
 
     def codegen(context, builder, signature, args):
-        _ScanCode(context, builder, signature, args, ("sets", "path", "d")).emit_names()
+        _ScanCode(context, builder, signature, args, ("d",)).emit_names()
         return context.get_dummy_value()
 
     return types.void(sets, path, types.int64), codegen

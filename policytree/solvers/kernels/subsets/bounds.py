@@ -102,7 +102,7 @@ def bound_sides(typingctx, rules, path, scratch, d, least):
     """
 
     def codegen(context, builder, signature, args):
-        code = SetBounds(context, builder, signature, args, ("rules", "path", "scratch", "d", "least"))
+        code = SetBounds(context, builder, signature, args, ("d", "least"))
         width = code.shape("on", 1)
         least = code.splat(code["least"])
         with code.loop(code.const(0), builder.udiv(width, code.const(LANES))) as block:
@@ -244,8 +244,7 @@ def _bound_pairs(emitter):
 
     def bound_pairs(typingctx, rules, sets, scratch, d, first_open, n_live):
         def codegen(context, builder, signature, args):
-            names = ("rules", "sets", "scratch", "d", "first_open", "n_live")
-            emitter(context, builder, signature, args, names).emit()
+            emitter(context, builder, signature, args, ("d", "first_open", "n_live")).emit()
             return context.get_dummy_value()
 
         return types.void(rules, sets, scratch, types.int64, types.int64, types.int64), codegen

@@ -89,7 +89,7 @@ def add_row_pairs(typingctx, lists, scratch, row):
     """
 
     def codegen(context, builder, signature, args):
-        code = VectorCode(context, builder, signature, args, ("lists", "scratch", "row"))
+        code = VectorCode(context, builder, signature, args, ("row",))
         b, zero, row = builder, code.splat_const(0), code["row"]
         (_, Q, width), stride = code.shapes["pairs"], code.shape("numbers", 1)
         blocks = code.shape("on_masks", 1)
