@@ -163,7 +163,7 @@ from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core import compilation
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.rashomon.enumerate import enumerate_rashomon
-from policytree.solvers.exact.engine_table import Case, kernels_of
+from policytree.solvers.exact.engine_table import Case, kernels_of, rashomon_kernels
 from policytree.problem.types import Problem, SearchLimits
 
 def entries():
@@ -186,7 +186,7 @@ for shape, rules in CASES:
     late = [kernel.py_func.__name__ for kernel, known in entries().items() if known != before[kernel]]
     assert not late, (shape, rules, late)
     if each.max_depth in (1, 2, 3):
-        compilation.load_kernels(compilation.needed_for_rashomon(each))
+        compilation.load_kernels(rashomon_kernels(Case.of(each)))
         before = entries()
         enumerate_rashomon(each, lambda best, leaf: Fraction(0), 5)
         late = [kernel.py_func.__name__ for kernel, known in entries().items() if known != before[kernel]]

@@ -17,8 +17,7 @@ from policytree.solvers.core.rows import new_control, prepare
 from policytree.solvers.exact import direct
 from policytree.solvers.exact.bounds import dual_fitting
 from policytree.solvers.exact.bounds.dual_fitting import DualFitting
-from policytree.solvers.exact.bounds.leaf_count_envelope import LeafCountEnvelope
-from policytree.solvers.exact.bounds.row_duals import RowDuals, row_duals_apply
+from policytree.solvers.exact.bounds.row_duals import LeafCountEnvelope, RowDuals, row_duals_apply
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.subset_search import start_subset_search
 from policytree.solvers.kernels.base.layout import INF

@@ -290,7 +290,7 @@ class SizeGates:
     most_table_cells, most_table_additions : float
         Size and cost of the table of two features that pricing reads; row duals are not used beyond.
     most_counted_leaves : int
-        Numbers of leaves with a bound of their own (solvers/exact/bounds/leaf_count_envelope.py), at least 1.
+        Numbers of leaves with a bound of their own (solvers/exact/bounds/row_duals.py), at least 1.
     most_pair_cuts, most_pair_distances, pair_share : float
         The conflict-pair bound (solvers/exact/bounds/conflict_pairs.py) is computed if there are that few cuts and
         pairs of rows, and if it takes at most that share of the search beside it.
@@ -333,7 +333,7 @@ class SizeGates:
     most_bag_sets : int
         Entries of the table of bounded subsets, a power of two from 4 on.
     most_labellings : int
-        Choices of labels that are followed from leaf to leaf (solvers/constrained/leaf_labels.py), at least 1.
+        Choices of labels that are followed from leaf to leaf (solvers/constrained/solve.py), at least 1.
     coarse_cuts : tuple of int
         Cuts of a feature in the searches under constraints before the last one (solvers/constrained/solve.py).
     first_tied_values : int

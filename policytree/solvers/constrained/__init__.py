@@ -5,7 +5,6 @@
     lagrangian.py         the Lagrangian relaxation of constraints: trees that are best at given multipliers, and the
                           bounds they prove
     lagrangian_dual.py    the Lagrangian dual: multipliers with the largest bound, and the trees met on the way
-    leaf_labels.py        the best actions of a given tree's leaves within the constraints
     solve.py              the best tree within budgets and shares: the Lagrangian dual first, then a search of the
                           duality gap
 

@@ -23,7 +23,6 @@ import numpy as np
 from policytree.problem.types import BinnedData, Problem, Progress, SearchLimits, Solution, Status
 from policytree.solvers.constrained.lagrangian import Corner, Relaxation, criteria_of_relaxation
 from policytree.solvers.constrained.lagrangian_dual import Dual, Stopped
-from policytree.solvers.constrained.leaf_labels import best_labels
 from policytree.solvers.core.columns import coarser
 from policytree.solvers.core.compilation import is_signed, load_kernels, pareto_kernels
 from policytree.solvers.core.constraints import Constraint
@@ -33,6 +32,8 @@ from policytree.solvers.core.rows import Splits
 from policytree.solvers.core.scoring import scored_tree
 from policytree.solvers.core.shared_costs import shared_groups
 from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.kernels.enumeration.layout import Points
+from policytree.solvers.kernels.enumeration.lists import thin
 from policytree.solvers.multi_objective.pareto_front import MOST_DEPTH, ParetoSearch, read_tree
 
 
@@ -144,7 +145,7 @@ class _Search:
 
     def offer(self, corner: Corner) -> None:
         """Take a tree if it is within the limits and better, or its splits with other labels."""
-        corners = [corner, best_labels(self.relaxation, corner.splits, self.limits.gates.most_labellings)]
+        corners = [corner, _best_labels(self.relaxation, corner.splits, self.limits.gates.most_labellings)]
         for each in corners:
             if each is None or (self.best is not None and each.loss >= self.best.loss):
                 continue
@@ -306,3 +307,36 @@ class _Search:
 def _among_all(splits: Splits, cuts: list[tuple[int, np.ndarray]]) -> Splits:
     """Splits of some cuts as splits of all; ``cuts`` holds for every column which it was, and which cuts it has."""
     return [(f, t) if f < 0 else (cuts[f][0], int(cuts[f][1][t])) for f, t in splits]
+
+
+def _best_labels(relaxation: Relaxation, splits: Splits, most: int) -> Corner | None:
+    """The labels with the least loss within the limits; None if there are none, or too many choices to follow.
+
+    Leaf by leaf, choices that another is as good as in loss and in every sum are left out; at most ``most`` are
+    followed.
+    """
+    leaves, paid = relaxation.leaves(splits)
+    K = relaxation.losses.shape[1]
+    sums = np.concatenate([relaxation.losses[None], relaxation.amounts])
+    each = np.stack([sums[:, rows].sum(axis=1) for rows in leaves])  # (leaves, 1 + M, K)
+    later = np.cumsum(each.min(axis=2)[::-1], axis=0)[::-1]  # the least that this leaf and those after it come to
+    limits = np.array(relaxation.limits) - paid[1:]
+    values, labels = np.zeros((1, 1 + len(limits)), np.int64), np.zeros((1, 0), np.int32)
+    for k, leaf in enumerate(each):
+        values = (values[:, :, None] + leaf[None]).transpose(0, 2, 1).reshape(-1, values.shape[1])
+        labels = np.hstack([np.repeat(labels, K, axis=0), np.tile(np.arange(K, dtype=np.int32), len(labels))[:, None]])
+        rest = later[k + 1, 1:] if k + 1 < len(each) else 0
+        useful = (values[:, 1:] + rest <= limits).all(axis=1)
+        values, labels = _thinned(values[useful], labels[useful])
+        if not len(values) or len(values) > most:
+            return None
+    best = int(np.argmin(values[:, 0]))
+    return relaxation.corner(splits, labels[best].tolist())
+
+
+def _thinned(values: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not len(values):
+        return values, labels
+    padded = np.ascontiguousarray(np.hstack([np.zeros((len(values), 1), np.int64), values]))
+    points, count = thin(Points(padded, np.ascontiguousarray(labels)), len(padded), np.zeros(1, np.int64))
+    return points.values[:count, 1:], points.trees[:count]

@@ -122,13 +122,10 @@ def width_of(problem: Problem) -> str:
     return width if width in WIDTHS else "uint16"
 
 
-def needed_for_rashomon(problem: Problem) -> Needed:
-    """Kernels that list trees near the best one, beside those of the search for it."""
-    kind = SPECIAL if is_special(problem) else PLAIN
-    pairs: Needed = [(TWO_LEVELS, kind)]
-    if is_long(problem.data.n_bins, is_signed(problem)):
-        pairs += [(LONG, "")]
-    return [(ALWAYS, ""), *pairs, ((*RASHOMON, pack_rows), "")]
+def terminal_kernels(bins: np.ndarray, signed: bool) -> Needed:
+    """Kernels that solve nodes of depth two, without minima of leaves."""
+    kind = SPECIAL if are_special(bins, signed) else PLAIN
+    return [(TWO_LEVELS, kind)] + [(LONG, "")] * is_long(bins, signed)
 
 
 def all_kernels() -> Needed:
@@ -153,8 +150,7 @@ def pareto_kernels(bins: np.ndarray, signed: bool, depth: int) -> Needed:
     if depth > 1:
         needed += [(PARETO_TABLES, kind)]
     if depth > 2:
-        needed += [(TWO_LEVELS, kind), ((pack_rows,), "")]
-        needed += [(LONG, "")] if is_long(bins, signed) else []
+        needed += [*terminal_kernels(bins, signed), ((pack_rows,), "")]
     return needed
 
 

@@ -25,7 +25,6 @@ from policytree.solvers.core.compilation import (
     CONFLICT_PAIRS,
     DEEPER,
     GAPS,
-    LONG,
     LOW_COST,
     ONE_FEATURE,
     PAIR_ROUNDS,
@@ -38,13 +37,12 @@ from policytree.solvers.core.compilation import (
     ROW_DUALS,
     SPECIAL,
     SUBSET_KERNELS,
-    TWO_LEVELS,
     Needed,
-    is_long,
     is_signed,
     is_special,
     pareto_kernels,
     streamed_kernels,
+    terminal_kernels,
     width_of,
 )
 from policytree.solvers.exact.binary_features import blocks_for
@@ -133,12 +131,8 @@ class Engine:
 
 def _terminal_kernels(case: Case) -> Needed:
     problem = case.problem
-    needed: Needed = [(TWO_LEVELS, case.kind)]
-    if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
-        needed += [(RELAXED, "")]
-    if is_long(problem.data.n_bins, is_signed(problem)):
-        needed += [(LONG, "")]
-    return needed
+    counted = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0
+    return terminal_kernels(problem.data.n_bins, is_signed(problem)) + [(RELAXED, "")] * counted
 
 
 def _row_duals_apply(case: Case) -> bool:
@@ -148,6 +142,11 @@ def _row_duals_apply(case: Case) -> bool:
 
 def _block_kernels(case: Case) -> Needed:
     return [] if case.block_kind is None else [(PAIRS + PAIRS_DEEP * (case.depth > 3), case.block_kind.name)]
+
+
+def rashomon_kernels(case: Case) -> Needed:
+    """Kernels that list trees near the best one, beside those of the search for it."""
+    return [(ALWAYS, ""), *_terminal_kernels(case), (DEEPER[:1] + RASHOMON, "")]
 
 
 def _pareto_kernels(case: Case) -> Needed:
@@ -249,7 +248,7 @@ ENGINES = (
         "All trees within a slack of the optimum; depth up to three.",
         "A complete list, and how many trees there are.",
         asked_by="near_ties()",
-        kernels=lambda case: [*_terminal_kernels(case), (DEEPER[:1] + RASHOMON, "")],
+        kernels=rashomon_kernels,
     ),
     Engine(
         "penalty path", "regularization_path",

@@ -16,9 +16,8 @@ from policytree.solvers.core.rescore import equivalent_points_bound
 from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.estimate import estimated_seconds
-from policytree.solvers.guided.depth_theorem import theorem_a_1
 from policytree.solvers.guided.polish import polish
-from policytree.solvers.guided.reference_theorem import theorem_4_1
+from policytree.solvers.guided.theorems import theorem_4_1, theorem_a_1
 
 OVERRUN = 0.02  # share of a time limit
 
@@ -45,8 +44,8 @@ def solve_with_guesses(
         thresholds and depth; ``status`` is OPTIMAL_GIVEN_GUESSES where the solver's is OPTIMAL and a guess took
         something away. ``guarantees``: ``guessed``, what was guessed; and ``theorem_1``, where lower bounds were
         guessed: the tree's objective exceeds that of the best tree within guessed thresholds and depth by at most this
-        much; those of :func:`policytree.solvers.guided.reference_theorem.theorem_4_1`, where there is a reference's
-        tree; and those of :func:`policytree.solvers.guided.depth_theorem.theorem_a_1`, where the depth was guessed.
+        much; those of :func:`policytree.solvers.guided.theorems.theorem_4_1`, where there is a reference's
+        tree; and those of :func:`policytree.solvers.guided.theorems.theorem_a_1`, where the depth was guessed.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError
 from policytree.problem.types import BinnedData, Problem, SearchLimits, Status
 from policytree.solvers.core.columns import preorder_splits, without_gaps
-from policytree.solvers.core.compilation import is_special, load_kernels, needed_for_rashomon
+from policytree.solvers.core.compilation import is_special, load_kernels
 from policytree.solvers.core.exact_sums import exact_sum
 from policytree.solvers.core.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.core.limits import Clock
@@ -23,7 +23,7 @@ from policytree.solvers.core.rows import Node, Splits, new_control, prepare, ref
 from policytree.solvers.core.shared_costs import refuse_shared_costs
 from policytree.solvers.core.side_bounds import SideBounds, row_values
 from policytree.solvers.exact.direct import solve_direct
-from policytree.solvers.exact.engine_table import Case, kernels_of
+from policytree.solvers.exact.engine_table import Case, kernels_of, rashomon_kernels
 from policytree.solvers.kernels.base.layout import FEASIBLE
 from policytree.solvers.kernels.enumeration.side_splits import (
     CATEGORY,
@@ -165,7 +165,8 @@ def enumerate_rashomon(
     refuse_shared_costs(problem, "near_ties")
     limits = limits or SearchLimits()
     gates, problem = limits.gates, without_gaps(problem)
-    load_kernels(kernels_of(Case.of(problem, gates)) + needed_for_rashomon(problem))
+    case = Case.of(problem, gates)
+    load_kernels(kernels_of(case) + rashomon_kernels(case))
     clock = Clock(limits.time_limit, new_control(), limits.memory_limit)
     best = solve_direct(problem, limits)
     if best.status is Status.INFEASIBLE:

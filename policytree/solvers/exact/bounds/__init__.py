@@ -1,12 +1,11 @@
 """Lower bounds of the whole problem: conflict pairs and row duals, each a ``RootBound``.
 
-    conflict_pairs.py         the conflict-pair bound for noisy tables of many columns: pairs of rows that want
-                              different actions
-    dual_fitting.py           dual fitting: row duals under the constraints of the boxes that violate them most, found
-                              in turn
-    leaf_count_envelope.py    the lower bound of trees by their number of leaves: the envelope of all proved bounds
-    root_bound.py             what an engine asks of a lower bound of the whole problem
-    row_duals.py              row duals: dual variables of rows whose sum bounds all trees with many leaves
+    conflict_pairs.py    the conflict-pair bound for noisy tables of many columns: pairs of rows that want
+                         different actions
+    dual_fitting.py      dual fitting: row duals under the constraints of the boxes that violate them most, found
+                         in turn
+    root_bound.py        what an engine asks of a lower bound of the whole problem
+    row_duals.py         row duals: dual variables of rows whose sum bounds all trees with many leaves
 
 Conflict pairs bound every subset of the subset search, too, once they bound the whole problem better than it does.
 

@@ -5,7 +5,6 @@
     bounds            bounds of subsets of rows from their sums, and from the sums of pairs of splits
     index_sets        subsets of rows as lists of rows
     bit_sets          subsets of rows as bits
-    conflict_bounds   bounds of subsets of rows from conflict pairs
     search            depth first within thresholds, over subsets of rows
     ranking_layout    trees judged by their leaf statistics: words and tuples
     ranking_costs     what leaves cost by a reference curve
@@ -23,7 +22,6 @@ ORDER = (
     "bounds",
     "index_sets",
     "bit_sets",
-    "conflict_bounds",
     "search",
     "ranking_layout",
     "ranking_costs",

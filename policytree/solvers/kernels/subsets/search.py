@@ -14,9 +14,10 @@ Bounds of a set R, of which V(R) is the value, beside those from its sums (bound
     worth      what rows are worth by their prices (row_prices.py), where that is known
     intervals  the value itself where one feature is left: any intervals of its values are a tree
     ahead      both bounds of every side from its own splits: exact for up to two leaves, one level deeper for more
-    conflicts  pairs of rows that no leaf serves both (conflict_bounds.py), for the set and both sides of every split
+    conflicts  pairs of rows that no leaf serves both (conflicts/layout.py), for the set and both sides of every split
 
-Cost: sums (index_sets.py, bit_sets.py), a few passes over the splits, and two looks into the table for each.
+Cost: sums (index_sets.py, bit_sets.py), a few passes over the splits, and two looks into the table for each; some
+rounds over the pairs of rows within the set.
 Symbols: see layout.py.
 """
 
@@ -24,10 +25,10 @@ import numpy as np
 
 from policytree.solvers.kernels.base.layout import INF, LOOK_AHEAD, SIMILAR, STOP, i8, long_1d
 from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.conflicts.fit import ALLOWANCE, SLOTS, TOTAL, fit_numbers
 from policytree.solvers.kernels.depth_two.interval_dp import best_intervals
-from policytree.solvers.kernels.subsets.bit_sets import descend_bits, look_ahead_bits, name_bits, sum_bits
+from policytree.solvers.kernels.subsets.bit_sets import bits_set, descend_bits, look_ahead_bits, name_bits, sum_bits
 from policytree.solvers.kernels.subsets.bounds import bound_set, bound_sides, bound_sides_by_duals, first_minimum
-from policytree.solvers.kernels.subsets.conflict_bounds import bound_by_pairs
 from policytree.solvers.kernels.subsets.index_sets import descend_lists, look_ahead_lists, sum_lists
 from policytree.solvers.kernels.subsets.layout import (
     BEST,
@@ -59,6 +60,8 @@ WORDS_OF_A_PAIR = 8  # what a pair costs beside its words, in words
 MOST_PAIR_WORK = 1 << 15  # vectors added to sums of pairs of lists, beyond which the sides are rather entered
 FEW_COLUMNS = 40
 SPARE_OF_FEW, SPARE_OF_MANY = 16, 1  # quarters of a price beyond the cutoff that columns may cost to be open
+ROUNDS = 15  # of primal-dual steps for conflict pairs, which begin where those of the subset before ended
+WORK_OF_ROUNDING = 8  # in rounds
 WORK_OF_A_SPLIT = 16  # beside its sums, in pairs of a row and a split
 
 
@@ -228,6 +231,56 @@ def look_ahead(lists, bits, state, d):
             up[j] = max(low[j], min(up[j], scratch.pair_up[v, t]))
     note_best(path, d)
     return n_open * s[N_PLACES] * (1 + s[N_ROWS] // 8)
+
+
+@kernel(borrows=True)
+def list_rows(lists, bits, conflicts, d, n):
+    """List the rows of the set of level d that lose by some action, in ``conflicts.rows``; returns how many."""
+    rows, found = conflicts.rows, 0
+    if lists is not None:
+        for k in range(n):
+            rows[k] = lists.index[d, k]
+        found = n
+    if bits is not None:
+        for q in range(n):
+            x, first = bits.value[d, q], 64 * np.int64(bits.where[d, q])
+            while x != 0:
+                rest = x & (x - np.uint64(1))
+                row = conflicts.of_bit[first + bits_set((x ^ rest) - np.uint64(1))]
+                x = rest
+                if row >= 0:
+                    rows[found] = row
+                    found += 1
+    return found
+
+
+@kernel(separate=True, borrows=True)
+def bound_by_pairs(lists, bits, state, d, from_parent, fewest):
+    """Bound the set of level d and the sides of its splits; returns the work it took.
+
+    All trees of fewer leaves than ``fewest`` are known to cost no less than the set's best tree or its cutoff. A side
+    is a leaf, which its upper bound knows, or has two leaves at least; with ``from_parent`` the set's bound holds for
+    its parts.
+    """
+    rules, path, conflicts = state.rules, state.path, state.conflicts
+    s, penalty = path.scalars[d], rules.penalty
+    n = list_rows(lists, bits, conflicts, d, s[N_ROWS])
+    codes = fit_numbers(
+        conflicts, n, path.places[d], s[N_PLACES], rules.feature, rules.cut, penalty, fewest, ROUNDS,
+    )  # fmt: skip
+    allowance, total, K = conflicts.result[ALLOWANCE], conflicts.result[TOTAL], conflicts.result[SLOTS]
+    bound = state.scratch.total[rules.n_losses] + fewest * penalty + total - (fewest - 1) * allowance
+    s[LEAST] = max(s[LEAST], min(bound, min(s[BEST], s[CUTOFF])))
+    low, up, floor, worst = path.low[d], path.up[d], path.floor[d], path.worst[d]
+    for k in range(K):
+        t = conflicts.column[k]
+        if t >= 0:
+            for v in range(2):
+                side = floor[v, t] + 2 * penalty - allowance + conflicts.left[v * K + k]
+                if from_parent:
+                    side = max(side, s[LEAST] - worst[1 - v, t])
+                low[v, t] = max(low[v, t], min(up[v, t], side))
+    return codes * (ROUNDS + WORK_OF_ROUNDING)
 
 
 @kernel(borrows=True)
