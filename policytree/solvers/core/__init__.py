@@ -10,7 +10,6 @@
     feasibility.py       whether any split leaves enough rows on both sides: one count per column
     fixed_point.py       losses as int64 fixed point: sums are exact, independent of order, and pruning needs no
                          tolerance
-    interrupts.py        Ctrl-C between the exact searches that a longer search consists of
     labelled.py          a problem as weighted labelled rows, and integer counts instead of the weights
     leaf_sums.py         class weights as integers, and the leaf statistics of a tree
     limits.py            time and memory limits, and Ctrl-C, for searches that run inside kernels
@@ -19,8 +18,8 @@
     rows.py              the merged rows of a search's root, and trees that need no bounds
     scoring.py           from the splits of a search to a Tree with its sums; the objective scored from the losses as
                          given
-    search_state.py      what every search in fixed point has: a clock, an incumbent with a bound, reports, and the
-                         solution they end in
+    search_state.py      what every search has: a clock, an incumbent with a bound, reports, and the solution they end
+                         in
     shared_costs.py      shared test costs: a path pays for a test group, a feature or several ones, once
     side_bounds.py       similarity bounds of both sides of a column's cuts, for searches that branch in Python
     work_units.py        estimated seconds of work on a usual machine, by counting it

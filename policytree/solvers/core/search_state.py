@@ -1,18 +1,21 @@
-"""What every search in fixed point has: a clock, an incumbent with a bound, reports, and the solution they end in."""
+"""What every search has: a clock, an incumbent with a bound, reports, and the solution they end in."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from policytree.problem.types import Problem, Progress, SearchLimits, Solution
+from policytree.problem.types import Problem, Progress, SearchLimits, Solution, Status
 from policytree.solvers.core.fixed_point import FixedPoint
-from policytree.solvers.core.limits import Clock
+from policytree.solvers.core.leaf_sums import exact_price
+from policytree.solvers.core.limits import Clock, Stopwatch
 from policytree.solvers.core.rows import Splits
-from policytree.solvers.core.scoring import finish
+from policytree.solvers.core.scoring import finish, scored_tree
 
 
 class Incumbent:
@@ -99,3 +102,75 @@ class SearchState:
         status = self.problem.proved_status if best.proved or not clock.stopped else clock.status
         gap = self.fixed.to_float(best.value - best.bound)
         return finish(self.problem, self.fixed, splits, gap, status, clock.seconds(), dict(counters), leaves)
+
+
+class ScoreSearch:
+    """What searches share whose objective is a score of classification, and no sum over rows.
+
+    Each consists of several searches, which stop by themselves on Ctrl-C. Values are one minus the score, with the
+    price of the leaves, ``price`` each, as a share of the total weight.
+
+    Attributes
+    ----------
+    best : Any
+        The best tree, with a ``value``; None before there is one.
+    bound : Fraction or float
+        No tree has a smaller value.
+    proved : bool
+        Whether the best tree is proved to be that.
+    status : Status
+    """
+
+    clock: Clock | Stopwatch
+    best: Any
+    bound: Fraction | float
+
+    def __init__(self, problem: Problem, limits: SearchLimits):
+        self.problem, self.limits, self.price = problem, limits, exact_price(problem)
+        self.best, self.bound, self.proved = None, 0.0, False
+        self.status, self._total = problem.proved_status, float(problem.losses.sum())
+
+    def run(self) -> None:
+        """Search to the end, or until a limit strikes."""
+        raise NotImplementedError
+
+    def solution(self) -> Solution:
+        """The best tree and what was proved of it."""
+        raise NotImplementedError
+
+    def solve(self) -> Solution:
+        """Run the search; Ctrl-C between two of its parts ends it with what is known, if there is a tree."""
+        try:
+            self.run()
+        except KeyboardInterrupt:
+            if self.best is None:
+                raise
+            if not self.proved:
+                self.status = Status.INTERRUPTED
+        return self.solution()
+
+    @property
+    def value(self) -> Any:
+        """Of the best tree; infinite before there is one."""
+        return math.inf if self.best is None else self.best.value
+
+    def report(self, work: int) -> None:
+        """Call the user's callback with the value, the bound, and subproblems so far."""
+        if self.limits.progress is not None:
+            value, bound = (self._total * float(x) for x in (self.value, min(self.bound, self.value)))
+            self.limits.progress(Progress(self.clock.seconds(), value, bound, 0.0, work))
+
+    def made_solution(
+        self, splits: Splits, labels: list[int], rounding: float, counters: Mapping[str, int | float],
+        compiled: float = 0.0, *, score: str = "score", merge: bool = True,
+    ) -> Solution:  # fmt: skip
+        """The best tree, whose splits and labels these are, as a solution; values are up to ``rounding``.
+
+        ``score``: what the guarantees call it.
+        """
+        tree, _ = scored_tree(self.problem, splits, labels, merge=merge)
+        value, bound = self.value, self.value if self.proved else min(self.bound, self.value)
+        return Solution(
+            tree, self._total * float(value), self._total * float(bound), self.status, self.clock.seconds(),
+            self._total * rounding, dict(counters), {score: float(1 - value + self.price * len(labels))}, compiled,
+        )  # fmt: skip

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from policytree.exceptions import InputError
 from policytree.objectives.monotone import ErrorObjective
 from policytree.objectives.objective import errors
-from policytree.problem.types import Problem, Progress, SearchLimits, Solution, Status
+from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.core.columns import preorder_splits
 from policytree.solvers.core.compilation import load_kernels, pareto_kernels
-from policytree.solvers.core.interrupts import solve
-from policytree.solvers.core.leaf_sums import exact_price, leaf_stats_of, masses
+from policytree.solvers.core.leaf_sums import leaf_stats_of, masses
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Splits, counted_rows
-from policytree.solvers.core.scoring import scored_tree
+from policytree.solvers.core.search_state import ScoreSearch
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.kernels.enumeration.layout import Points
 from policytree.solvers.multi_objective.pareto_front import ANY, MOST_DEPTH, ParetoSearch, criteria_of, read_tree
@@ -61,14 +59,26 @@ def solve_monotone(problem: Problem, limits: SearchLimits | None = None, *, obje
             f"objective={objective.name!r} searches all trees that may be best for any function, which is for "
             f"max_depth up to {MOST_DEPTH}; got {problem.max_depth}."
         )
-    return solve(_Monotone(problem, objective, limits or SearchLimits()))
+    return _Monotone(problem, objective, limits or SearchLimits()).solve()
 
 
-class _Monotone:
+@dataclass(frozen=True, slots=True)
+class _Best:
+    value: float
+    splits: Splits
+    labels: list[int]
+
+
+class _Monotone(ScoreSearch):
     """The best tree among those that came up so far."""
 
+    clock: Clock
+    best: _Best
+    bound: float
+
     def __init__(self, problem: Problem, objective: ErrorObjective, limits: SearchLimits):
-        self.problem, self.objective, self.limits = problem, objective, limits
+        super().__init__(problem, limits)
+        self.objective = objective
         self.sums = masses(problem)
         sums = np.zeros((3, problem.data.n_rows, 2), np.int64)  # false positives, false negatives, leaves
         sums[0, :, 1], sums[1, :, 0] = self.sums.negative, self.sums.positive
@@ -80,20 +90,9 @@ class _Monotone:
         depth = int(problem.max_depth or 0)
         self.compiled = load_kernels(pareto_kernels(self.criteria.bins, not counts, depth))
         self.clock = Clock(limits.time_limit, np.zeros(1, np.int64), limits.memory_limit)
-        self.price = exact_price(problem)
-        self.status = problem.proved_status
-        self.value = float("inf")
-        self.splits: Splits = [(-1, 0)]
-        self.labels = [0]
         self.known: dict[tuple[int, int], float] = {}
-        self.least = self._loss(0, 0)
+        self._raise_bound(self._loss(0, 0))
         self.points = 0
-        self.proved = False
-
-    @property
-    def has_tree(self) -> bool:
-        """Whether there is a tree to end with."""
-        return self.value < float("inf")
 
     def _loss(self, false_positives: int, false_negatives: int) -> float:
         """What the function says; asked once of every pair."""
@@ -113,13 +112,13 @@ class _Monotone:
     def run(self) -> None:
         """Search all trees, or until a limit strikes."""
         if self.problem.min_leaf > self.problem.data.n_rows:
-            self.status = Status.INFEASIBLE
+            self.status, self.best = Status.INFEASIBLE, _Best(float("inf"), [(-1, 0)], [0])
             return
         for label in (0, 1):
             self._take((self.sums.N * label, self.sums.P * (1 - label), 1), lambda label=label: ([(-1, 0)], [label]))
         self._bound()
-        if not self.clock.stopped and self.least + float(self.price) < self.value:
-            self.clock.watch(self._search, self._report)
+        if not self.clock.stopped and self.bound < self.value:
+            self.clock.watch(self._search, lambda: self.report(self.points))
         self._refuse_falls()
         self.proved = not self.clock.stopped
         if self.clock.stopped:
@@ -150,8 +149,12 @@ class _Monotone:
         x = np.linspace(0.0, self.sums.N, STEPS + 1)
         missed = np.clip(((c - a * x[1:, None]) / b).max(axis=1), 0.0, self.sums.P)  # at the right end of every step
         steps = zip(x[:-1].tolist(), missed.tolist(), strict=True)
-        self.least = max(self.least, min(self._value(*step) for step in steps))
-        self._report()
+        self._raise_bound(max(self.least, min(self._value(*step) for step in steps)))
+        self.report(self.points)
+
+    def _raise_bound(self, least: float) -> None:
+        """Take what no tree loses less than, without the price of its leaves."""
+        self.least, self.bound = least, least + float(self.price)
 
     def _take_labelled(self, solution: Solution) -> None:
         """Keep the tree of an additive search if it is better."""
@@ -189,7 +192,7 @@ class _Monotone:
         for points in search.parts(int(self.problem.max_depth or 0), caps):
             self._look_at(points)
             caps[3] = self._most_leaves()
-            if self.least + float(self.price) >= self.value:
+            if self.bound >= self.value:
                 break
 
     def _most_leaves(self) -> int:
@@ -203,13 +206,7 @@ class _Monotone:
         self.points += len(points.values)
         for i, (_, false_positives, missed, leaves) in enumerate(points.values.tolist()):
             self._take((false_positives, missed + self.sums.P, leaves), lambda i=i: read_tree(points.trees[i]))
-        self._report()
-
-    def _report(self) -> None:
-        if self.limits.progress is not None:
-            total, bound = float(self.problem.losses.sum()), min(self.least + float(self.price), self.value)
-            seconds = self.clock.seconds()
-            self.limits.progress(Progress(seconds, total * self.value, total * bound, 0.0, self.points))
+        self.report(self.points)
 
     def _take(self, criteria: tuple[int, int, int], tree) -> None:
         """Keep a tree if it is better than the best one."""
@@ -218,17 +215,9 @@ class _Monotone:
             return
         value = self._loss(false_positives, missed) + float(self.price) * leaves
         if value < self.value:
-            self.value = value
-            self.splits, self.labels = tree()
+            self.best = _Best(value, *tree())
 
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
-        leaf_stats = leaf_stats_of(self.problem, self.sums, self.splits)
-        tree, _ = scored_tree(self.problem, self.splits, self.labels)
-        total = float(self.problem.losses.sum())
-        bound = self.value if self.status.proved else min(self.value, self.least + float(self.price))
-        score = 1 - self.value + self.price * Fraction(len(leaf_stats))
-        return Solution(
-            tree, total * self.value, total * bound, self.status, self.clock.seconds(), total * self.sums.rounding,
-            {"points": self.points, "functions": len(self.known)}, {"score": float(score)}, self.compiled,
-        )  # fmt: skip
+        best, counters = self.best, {"points": self.points, "functions": len(self.known)}
+        return self.made_solution(best.splits, best.labels, self.sums.rounding, counters, self.compiled)

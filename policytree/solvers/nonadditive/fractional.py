@@ -11,11 +11,10 @@ from policytree.objectives.f_score import FScore
 from policytree.objectives.objective import errors, totals
 from policytree.problem.types import Problem, Progress, SearchLimits, Solution, Status
 from policytree.solvers.core.columns import equal_rows, preorder_splits
-from policytree.solvers.core.interrupts import solve
-from policytree.solvers.core.leaf_sums import exact_price, join_siblings, leaf_stats_of, merged_rows
+from policytree.solvers.core.leaf_sums import join_siblings, leaf_stats_of, merged_rows
 from policytree.solvers.core.limits import Clock, Stopwatch
 from policytree.solvers.core.rows import Splits
-from policytree.solvers.core.scoring import scored_tree
+from policytree.solvers.core.search_state import ScoreSearch
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.nonadditive.fractional_binary import PairRounds, pair_rounds_apply, whole_losses
 
@@ -59,7 +58,7 @@ def solve_fractional(problem: Problem, limits: SearchLimits | None = None, *, ob
     it open.
     Ratios are compared as fractions of integers.
     """
-    return solve(_FractionalSearch(problem, objective, limits or SearchLimits()))
+    return _FractionalSearch(problem, objective, limits or SearchLimits()).solve()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +72,19 @@ class _Found:
     labels: list[int]
 
 
-class _FractionalSearch:
+class _FractionalSearch(ScoreSearch):
     """The incumbent, the bound, and the searches that move them."""
 
+    clock: Stopwatch
+    best: _Found
+    bound: Fraction
+
     def __init__(self, problem: Problem, objective: FScore, limits: SearchLimits):
-        self.problem, self.objective, self.limits = problem, objective, limits
+        super().__init__(problem, limits)
+        self.objective, self.clock = objective, Stopwatch(limits)
         self.merged, self.sums = merged_rows(problem)
         self.N, self.P, self.b = self.sums.N, self.sums.P, objective.squared
-        self.price = exact_price(problem)
-        self.watch = Stopwatch(limits)
-        self.status = problem.proved_status
-        self.best: _Found | None = None
-        self.bound = Fraction(0)
-        self.proved = self.stopped = False
+        self.stopped = False
         self.searches, self.resolution = 0, 0.0
         self.subproblems = self.finished = 0  # of the present search too, and of those before it
         self.floor = self._floor()
@@ -117,21 +116,16 @@ class _FractionalSearch:
         clocks: list[Clock] = []
 
         def clock() -> Clock:
-            clocks.append(Clock(self.watch.left(), memory_limit=self.limits.memory_limit))
+            clocks.append(Clock(self.clock.left(), memory_limit=self.limits.memory_limit))
             return clocks[-1]
 
         rounds = PairRounds(self.merged, self.sums, self.b, self.limits.gates)
         if not clock().fits_memory(rounds.bytes()):
             return
-        self.proved = rounds.run(lambda: self._incumbent.value, self._take, self._bound_all, clock)
+        self.proved = rounds.run(lambda: self.value, self._take, self._bound_all, clock)
         self.searches += rounds.rounds
         if clocks[-1].stopped:
             self.status, self.stopped = clocks[-1].status, True
-
-    @property
-    def has_tree(self) -> bool:
-        """Whether there is a tree to end with."""
-        return self.best is not None
 
     def _floor(self) -> Fraction:
         """One minus the F-score of a tree whose leaves are the rows that no split tells apart: no tree is below."""
@@ -150,7 +144,7 @@ class _FractionalSearch:
         """The largest number of leaves of a tree that is better than the best one."""
         most = self.problem.most_leaves
         if self.price > 0:
-            most = min(most, int((self._incumbent.value - self.floor) / self.price))
+            most = min(most, int((self.value - self.floor) / self.price))
         return max(most, 1)
 
     def _ranges(self) -> list[tuple[int, int]]:
@@ -158,13 +152,8 @@ class _FractionalSearch:
         most = self._most_leaves()
         if self.price == 0:
             return [(1, most)]
-        h = min(self._incumbent.leaves, most)
+        h = min(self.best.leaves, most)
         return [(1, h), (h, most)]
-
-    @property
-    def _incumbent(self) -> _Found:
-        assert self.best is not None
-        return self.best
 
     def _take(self, splits: Splits) -> bool:
         """Label a tree as is best, and keep it if it is better than the best one; whether it is."""
@@ -174,7 +163,7 @@ class _FractionalSearch:
             splits, leaf_stats = joined, leaf_stats_of(self.merged, self.sums, joined)
         false_positives, false_negatives = errors(leaf_stats, labels)
         value = self.objective.loss_of(leaf_stats, labels) + self.price * len(leaf_stats)
-        if self.best is not None and value >= self.best.value:
+        if value >= self.value:
             return False
         D = (1 + self.b) * totals(leaf_stats)[1] + false_positives - false_negatives
         self.best = _Found(value, len(leaf_stats), D, splits, labels)
@@ -185,7 +174,7 @@ class _FractionalSearch:
         """Searches at the incumbent's own ratio and number of leaves, as long as they find better trees."""
         better = True
         while better and not self.stopped:
-            best = self._incumbent
+            best = self.best
             if depth == self.problem.max_depth:
                 better = self._search(best.leaves, best.denominator, None)[1]
                 continue
@@ -199,7 +188,7 @@ class _FractionalSearch:
         Returns how far below the threshold a tree may be (at most zero: no tree is), and whether a better one was
         found.
         """
-        c = self._incumbent.value - self.price * leaves
+        c = self.value - self.price * leaves
         if c <= 0:  # nothing loses less than nothing
             return Fraction(0), False
         cap = self.problem.max_leaf_nodes if most is None else min(most, self.problem.max_leaf_nodes or most)
@@ -224,7 +213,7 @@ class _FractionalSearch:
 
     def _solve(self, inner: Problem) -> Solution:
         progress = None if self.limits.progress is None else self._beside
-        solution = solve_direct(inner, self.watch.limits_left(progress=progress))
+        solution = solve_direct(inner, self.clock.limits_left(progress=progress))
         self.searches += 1
         self.finished = self.subproblems
         if not solution.status.proved:
@@ -268,12 +257,12 @@ class _FractionalSearch:
         more = max(self._most_leaves() - leaves, 0) * max(D / low - 1, Fraction(0))
         fewer = (leaves - 1) * max(1 - D / high, Fraction(0))
         below = max(short, Fraction(0)) / low + self.price * max(more, fewer)
-        self.bound = max(self.bound, min(self._incumbent.value - below, self._incumbent.value))
+        self.bound = max(self.bound, min(self.value - below, self.value))
         self._report()
 
     def _least_denominator(self, leaves: int, exact: bool) -> Fraction:
         """What D of a better tree with at least that many leaves is above; of any tree, if ``exact``."""
-        f = 1 - self._incumbent.value + self.price * leaves
+        f = 1 - self.value + self.price * leaves
         if exact or f <= 0:
             return self.b * self.P
         return self.b * self.P * (1 + f / (1 + self.b - f)) if f < 1 + self.b else self.b * self.P
@@ -281,7 +270,7 @@ class _FractionalSearch:
     def _largest_denominator(self) -> Fraction:
         """What D of a better tree is below."""
         all_positive = (1 + self.b) * self.P + self.N
-        f = 1 - self._incumbent.value + self.price
+        f = 1 - self.value + self.price
         return min(all_positive, (1 + self.b) * self.P / f) if f > 0 else all_positive
 
     def _beside(self, progress: Progress) -> None:
@@ -290,18 +279,9 @@ class _FractionalSearch:
         self._report()
 
     def _report(self) -> None:
-        if self.limits.progress is not None:
-            total = float(self.problem.losses.sum())
-            best, bound = float(self._incumbent.value), float(min(self.bound, self._incumbent.value))
-            self.limits.progress(Progress(self.watch.seconds(), total * best, total * bound, 0.0, self.subproblems))
+        self.report(self.subproblems)
 
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
-        best, total = self._incumbent, float(self.problem.losses.sum())
-        tree, _ = scored_tree(self.problem, best.splits, best.labels)
-        bound = best.value if self.proved else min(self.bound, best.value)
-        resolution = total * (self.resolution + 2 * self.sums.rounding)
-        return Solution(
-            tree, total * float(best.value), total * float(bound), self.status, self.watch.seconds(), resolution,
-            {"searches": self.searches}, {"f_score": float(1 - best.value + self.price * best.leaves)},
-        )  # fmt: skip
+        best, rounding = self.best, self.resolution + 2 * self.sums.rounding
+        return self.made_solution(best.splits, best.labels, rounding, {"searches": self.searches}, score="f_score")

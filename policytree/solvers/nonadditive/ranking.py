@@ -13,11 +13,10 @@ from policytree.objectives.references import Reference, by_slope
 from policytree.problem.types import Problem, Progress, SearchLimits, SizeGates, Solution, Status
 from policytree.solvers.core.columns import preorder_splits, rows_of_splits, without_gaps
 from policytree.solvers.core.compilation import RANKING, ROW_DUALS, load_kernels
-from policytree.solvers.core.interrupts import solve
-from policytree.solvers.core.leaf_sums import FINE_BITS, exact_price, leaf_stats_of, masses, siblings, with_leaf
+from policytree.solvers.core.leaf_sums import FINE_BITS, leaf_stats_of, masses, siblings, with_leaf
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Splits
-from policytree.solvers.core.scoring import scored_tree
+from policytree.solvers.core.search_state import ScoreSearch
 from policytree.solvers.exact.bounds.row_duals import row_duals_apply
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.estimate import estimated_seconds
@@ -65,7 +64,7 @@ def solve_ranking(problem: Problem, limits: SearchLimits | None = None, *, objec
     (row_duals.py) make it quick. (3) Trees within the best reference's budget are written down and scored as what they
     are, until none is left.
     """
-    return solve(_RankingRun(without_gaps(problem), objective, limits or SearchLimits()))
+    return _RankingRun(without_gaps(problem), objective, limits or SearchLimits()).solve()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +74,21 @@ class _Best:
     leaf_stats: list[tuple[int, int]]
 
 
-class _RankingRun:
+class _RankingRun(ScoreSearch):
     """The incumbent, the bound, and the steps that move them."""
 
+    clock: Clock
+    best: _Best
+    bound: float
+
     def __init__(self, problem: Problem, objective: RankingObjective, limits: SearchLimits):
-        self.problem, self.objective, self.limits, self.gates = problem, objective, limits, limits.gates
+        super().__init__(problem, limits)
+        self.objective, self.gates = objective, limits.gates
         self.sums = masses(problem, FINE_BITS)
-        self.price = exact_price(problem)
         self.compiled = load_kernels([(RANKING, "")] + [(ROW_DUALS, "")] * row_duals_apply(problem, self.gates))
         self.control = np.zeros(4, dtype=np.int64)
         self.clock = Clock(limits.time_limit, self.control, limits.memory_limit)
-        self.status = problem.proved_status
         self.rows: MergedRows = merge_rows(problem, self.sums)
-        self.best: _Best | None = None
-        self.bound, self.proved = 0.0, False
         self.search: RankingSearch | None = None
         self.sets = 0  # that the searches for incumbents entered
         self.counters: dict[str, int | float] = {"merged_rows": self.rows.n}
@@ -115,11 +115,6 @@ class _RankingRun:
         if not self.proved:
             self.status = self.clock.status
 
-    @property
-    def has_tree(self) -> bool:
-        """Whether there is a tree to end with."""
-        return self.best is not None
-
     def _refuse_huge_trees(self) -> None:
         if self._depth() * (int(self.problem.data.n_bins.sum()) + self.rows.n) > MOST_PLACES:
             raise InputError(
@@ -127,17 +122,12 @@ class _RankingRun:
                 f"{self._most_leaves():,} leaves; set max_depth or max_leaf_nodes, or raise regularization."
             )
 
-    @property
-    def _incumbent(self) -> _Best:
-        assert self.best is not None
-        return self.best
-
     def _most_leaves(self) -> int:
         """The largest number of leaves of a better tree."""
         problem = self.problem
         most = min(problem.most_leaves, self.rows.n, problem.data.n_rows // max(problem.min_leaf, 1))
         if self.price > 0:
-            most = min(most, int((float(self._incumbent.value) - self.floor) / float(self.price) + 1e-9))
+            most = min(most, int((float(self.value) - self.floor) / float(self.price) + 1e-9))
         return max(most, 1)
 
     def _depth(self) -> int:
@@ -148,7 +138,7 @@ class _RankingRun:
         """Keep a tree if it is better than the best one; whether it is."""
         splits, leaf_stats = self._pruned(splits, leaf_stats_of(self.problem, self.sums, splits))
         value = self.objective.loss(leaf_stats) + self.price * len(leaf_stats)
-        if self.best is not None and value >= self.best.value:
+        if value >= self.value:
             return False
         self.best = _Best(value, splits, leaf_stats)
         self._report()
@@ -170,10 +160,10 @@ class _RankingRun:
 
     def _curve(self) -> np.ndarray:
         """The incumbent's leaves as shares."""
-        return np.array([[p / self.sums.P, n / self.sums.N] for n, p in self._incumbent.leaf_stats])
+        return np.array([[p / self.sums.P, n / self.sums.N] for n, p in self.best.leaf_stats])
 
     def _reference(self, curve: np.ndarray, most: int) -> Reference:
-        best, leaves = float(self._incumbent.value), len(self._incumbent.leaf_stats)
+        best, leaves = float(self.value), len(self.best.leaf_stats)
         return self.objective.reference(
             by_slope(curve, most), float(self.price), best, leaves, self.sums.P / self.sums.N
         )
@@ -209,13 +199,13 @@ class _RankingRun:
 
     def _prove(self) -> None:
         """Bound all trees, then write down those that the bound leaves."""
-        if self._most_leaves() == 1 or float(self._incumbent.value - 2 * self.price) <= self.floor + ROUNDING:
+        if self._most_leaves() == 1 or float(self.value - 2 * self.price) <= self.floor + ROUNDING:
             self.proved = True
             return
         search = self._best_search()
         while search is not None and not self.clock.stopped:
             most, cutoff = self._cutoff(search.reference)
-            splits = search.better_tree(float(self._incumbent.value) - ROUNDING / 10, most, cutoff, self._take)
+            splits = search.better_tree(float(self.value) - ROUNDING / 10, most, cutoff, self._take)
             self.counters.update(search.work())
             if splits is None:
                 self.proved = not self.clock.stopped
@@ -241,13 +231,13 @@ class _RankingRun:
             self._report()
             if self.clock.stopped:  # what was proved until then is a bound all the same
                 return None
-            if self.bound >= float(self._incumbent.value) - ROUNDING:
+            if self.bound >= float(self.value) - ROUNDING:
                 self.proved = True
                 return None
             splits = search.best_known()  # whatever its number of leaves and its first column
             if self._allowed(splits):
                 self._take(splits)
-            gap, gain = float(self._incumbent.value) - bound, bound - proven
+            gap, gain = float(self.value) - bound, bound - proven
             if gain > 0:
                 best, proven = search, bound
             if not search.reference.curved or (k > 0 and gain < WORTHWHILE * gap):
@@ -303,7 +293,7 @@ class _RankingRun:
         )  # fmt: skip
         if search.boxes_are_few():
             search.fit_row_duals(self._proxy(reference.losses(), reference.price, None), self._cutoff(reference)[0],
-                              len(self._incumbent.leaf_stats))  # fmt: skip
+                              len(self.best.leaf_stats))  # fmt: skip
         return search
 
     def _mixed(self, curve: np.ndarray, splits: Splits, step: float) -> np.ndarray:
@@ -314,13 +304,13 @@ class _RankingRun:
     def _cutoff(self, reference: Reference) -> tuple[float, np.ndarray]:
         """What a better tree's costs and prices sum up to at most; and by number of leaves, its costs alone."""
         h = np.arange(self._most_leaves() + 1)
-        cutoff = reference.cutoff(float(self._incumbent.value), h) + ROUNDING
+        cutoff = reference.cutoff(float(self.value), h) + ROUNDING
         return float((cutoff + reference.price * h)[1:].max()), cutoff
 
     def _raise_bound(self, reference: Reference, least: float) -> float:
         """What the least cost of all trees, prices included, says of what they lose."""
         bound = float(self._bounds(reference, least).min())
-        self.bound = max(self.bound, min(bound - ROUNDING, float(self._incumbent.value)))
+        self.bound = max(self.bound, min(bound - ROUNDING, float(self.value)))
         return bound - ROUNDING
 
     def _bounds(self, reference: Reference, least: float) -> np.ndarray:
@@ -332,9 +322,7 @@ class _RankingRun:
         if self.limits.progress is not None:
             if self.search is not None:
                 self._raise_bound(self.search.reference, self.search.least_so_far())
-            total, best = float(self.problem.losses.sum()), float(self._incumbent.value)
-            seconds = self.clock.seconds()
-            self.limits.progress(Progress(seconds, total * best, total * min(self.bound, best), 0.0, self._entered()))
+            self.report(self._entered())
 
     def _entered(self) -> int:
         """Sets and unfinished trees so far."""
@@ -353,16 +341,10 @@ class _RankingRun:
 
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
-        best, total = self._incumbent, float(self.problem.losses.sum())
-        labels = self.objective.labels(best.leaf_stats)
-        tree, _ = scored_tree(self.problem, best.splits, labels, merge=self.objective.labels_matter)
-        value = float(best.value)
-        bound = value if self.proved else min(self.bound, value)
-        return Solution(
-            tree, total * value, total * bound, self.status, self.clock.seconds(),
-            total * (ROUNDING + 2 * self.sums.rounding), self.counters,
-            {"score": float(1 - best.value + self.price * len(best.leaf_stats))}, self.compiled,
-        )  # fmt: skip
+        labels, rounding = self.objective.labels(self.best.leaf_stats), ROUNDING + 2 * self.sums.rounding
+        return self.made_solution(
+            self.best.splits, labels, rounding, self.counters, self.compiled, merge=self.objective.labels_matter
+        )
 
 
 def _quick_depth(problem: Problem, limit: int | None, gates: SizeGates) -> int:
