@@ -15,6 +15,13 @@ from policytree.solvers.core.rows import Node
 from policytree.solvers.core.shared_costs import are_uneven
 
 
+def sums_up_to(values: np.ndarray, codes: np.ndarray, bins: int) -> np.ndarray:
+    """Sums of integers of rows, up to each code of a column; shape (bins,)."""
+    out = np.zeros(bins, np.int64)
+    np.add.at(out, codes, values)
+    return out.cumsum()
+
+
 def row_values(node: Node, splits: int) -> tuple[np.ndarray, np.ndarray]:
     """What each row costs at least, and at most where a path has so many splits, each of the largest price."""
     most = np.maximum(node.losses, 0).max(axis=0, initial=0)
@@ -66,8 +73,8 @@ class SideBounds:
     ):
         self.codes, bins = node.codes[column], int(node.bins[column])
         self.cuts = np.flatnonzero(np.bincount(self.codes, minlength=bins))[:-1]
-        self._least, self._most = (self._cumulated(part, bins) for part in values)
-        self._later = np.zeros(bins, np.int64) if later is None else self._cumulated(later, bins)
+        self._least, self._most = (sums_up_to(part, self.codes, bins) for part in values)
+        self._later = np.zeros(bins, np.int64) if later is None else sums_up_to(later, self.codes, bins)
         # With fewer rows fewer trees keep the minima, so that only bounds from a larger side to a smaller one hold.
         self._counted = len(node.rules.minima) > 0
         self.left = self._least + node.penalty
@@ -75,12 +82,6 @@ class SideBounds:
         if whole is not None:
             np.maximum(self.left, whole - (self._most[-1] - self._most), out=self.left)
             np.maximum(self.right, whole - self._most, out=self.right)
-
-    def _cumulated(self, values: np.ndarray, bins: int) -> np.ndarray:
-        """Sums of values over the rows up to each code."""
-        out = np.zeros(bins, np.int64)
-        np.add.at(out, self.codes, values)
-        return out.cumsum()
 
     def raise_left(self, t: int, value: int) -> None:
         """Take what the left side of cut ``t`` costs at least, and what follows for the other cuts."""

@@ -20,6 +20,7 @@ import numpy as np
 from policytree.problem.types import Problem, SizeGates
 from policytree.solvers.core.rows import Node, Splits, expand, occurring, rows_of
 from policytree.solvers.core.shared_costs import shares_test_costs
+from policytree.solvers.core.side_bounds import sums_up_to
 from policytree.solvers.exact.depth_search import RootFeature, Stack
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
 from policytree.solvers.exact.run import Run
@@ -58,12 +59,8 @@ def errors_are_few(node: Node, value: int, gates: SizeGates) -> bool:
 
 def least_by_code(node: Node) -> list[np.ndarray]:
     """What the best actions of the rows up to every code cost, for every column."""
-    low, out = node.least_losses, []
-    for codes, bins in zip(node.codes, node.bins, strict=True):
-        sums = np.zeros(bins, np.int64)
-        np.add.at(sums, codes, low)
-        out.append(sums.cumsum())
-    return out
+    low = node.least_losses
+    return [sums_up_to(low, codes, bins) for codes, bins in zip(node.codes, node.bins, strict=True)]
 
 
 @dataclass
