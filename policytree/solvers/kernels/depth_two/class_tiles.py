@@ -228,7 +228,7 @@ def pass_features(f, rows, rules, lanes, entries, totals, x):
                 lanes.sums[j, e] = 0
                 lanes.sums[vectors + j, e] = lanes.totals[j, e]
         second = Pass(g * entries.count, 2 * price_below(rows, f, g))
-        pass_over_entries(entries, lanes, second, x)
+        pass_over_entries(entries, lanes, second, x, len(entries.minima))
 
 
 @kernel(separate=True)

@@ -7,11 +7,13 @@ Symbols: see base/layout.py and class_tiles.py.
 
 from typing import NamedTuple
 
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from policytree.solvers.kernels.base.layout import i8, int_1d, int_2d
-from policytree.solvers.kernels.depth_two.tiles import TileCode
+from policytree.solvers.kernels.depth_two.tiles import TILE
 
 short_2d = types.int16[:, ::1]
 # After an entry: another one of its run, one of another slot or action, or a place where the second cut may stand.
@@ -60,87 +62,140 @@ class Pass(NamedTuple):
     out_at: i8
 
 
-class _PassCode(TileCode):
-    """Emits :func:`pass_over_entries`; pairs are of the left and the right of the chosen cuts."""
+class _PassCode:
+    """Emits :func:`pass_over_entries`."""
 
     def __init__(self, context, builder, signature, args):
-        super().__init__(context, builder, signature, args, ("x",), signature.args[1][0].dtype.bitwidth)
-        self.zero, self.never = self.splat_const(0), self.splat_const(-1)
-        self.most = [self.variable(self.zero) for _ in range(2)]
-        self.added = [self.variable(self.zero) for _ in range(2)]
-        self.best = [self.variable(self.never) for _ in range(2)]
-        self.n_minima = self.shape("minima", 0)
-        self.right = self.at((self.at(self["actions"], self.n_minima), 2))  # where sums right of the second cut begin
+        self.builder, self.data = builder, {}
+        for ty, value in zip(signature.args, args, strict=True):
+            if not isinstance(ty, types.BaseNamedTuple):
+                self.take(context, "x", ty, value)
+                continue
+            for k, (name, part) in enumerate(zip(ty.fields, ty, strict=True)):
+                self.take(context, name, part, builder.extract_value(value, k))
+        self.number = ir.IntType(signature.args[1][0].dtype.bitwidth)
+        self.vector = ir.VectorType(self.number, TILE)
+        self.zero = ir.Constant(self.vector, [0] * TILE)
+        self.never = ir.Constant(self.vector, [-1] * TILE)
+        self.places = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [0] * TILE)
+        self.most = [self.slot(self.zero) for _ in range(2)]
+        self.added = [self.slot(self.zero) for _ in range(2)]
+        self.best = [self.slot(self.never) for _ in range(2)]
+
+    def take(self, context, name, ty, value):
+        """Keep an argument: a number, or where an array's numbers begin."""
+        is_array = isinstance(ty, types.Array)
+        self.data[name] = context.make_array(ty)(context, self.builder, value).data if is_array else value
+
+    def slot(self, value):
+        at = cgutils.alloca_once(self.builder, self.vector)
+        self.builder.store(value, at)
+        return at
+
+    def load(self, name, index):
+        return self.builder.load(self.builder.gep(self.data[name], [index]))
+
+    def pointer(self, name, index):
+        at = self.builder.mul(index, ir.Constant(ir.IntType(64), TILE))
+        return self.builder.bitcast(self.builder.gep(self.data[name], [at]), self.vector.as_pointer())
+
+    def splat(self, scalar):
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        number = scalar if scalar.type == self.number else self.builder.trunc(scalar, self.number)
+        first = self.builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
+        return self.builder.shuffle_vector(first, undefined, self.places)
+
+    def largest(self, a, b):
+        return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
+
+    @staticmethod
+    def const(k):
+        return ir.Constant(ir.IntType(64), k)
+
+    def slots(self):
+        """How many slots the sums have."""
+        return self.builder.add(self.data["actions"], self.data["n_minima"])
 
     def places_of(self, slot, side):
         """Where a slot's sums stand: left of the second cut, and right of it."""
-        left = self.at((slot, 2), side)
-        return self.nth(left), self.nth(self.at(left, self.right))
+        left = self.builder.add(self.builder.mul(slot, self.const(2)), self.const(side))
+        return left, self.builder.add(left, self.builder.mul(self.slots(), self.const(2)))
 
     def add_entry(self, at):
         """An entry's amount, on the left and on the right of every chosen cut, to what its run comes to."""
         builder = self.builder
-        amount, mask = self.splat(self.number("amounts", at)), self.mask_of(self.number("rows", at), "masks")
-        for added, lanes in zip(self.added, (mask, builder.not_(mask)), strict=True):
-            self.update(added, builder.add, builder.and_(lanes, amount))
+        row = builder.sext(self.load("rows", at), ir.IntType(64))
+        amount = self.splat(self.load("amounts", at))
+        mask = builder.load(self.pointer("masks", builder.zext(self.load("x", row), ir.IntType(64))), align=4)
+        for side, added in enumerate(self.added):
+            part = builder.and_(mask if side == 0 else builder.not_(mask), amount)
+            builder.store(builder.add(builder.load(added), part), added)
 
     def end_run(self, at):
         """Move what a run comes to from the right of the second cut to its left."""
         builder = self.builder
-        slot = self.number("slots", at)
-        is_action = builder.icmp_signed("<", slot, self["actions"])
+        slot = builder.zext(self.load("slots", at), ir.IntType(64))
+        is_action = builder.icmp_signed("<", slot, self.data["actions"])
         for side, added in enumerate(self.added):
-            part = self.value(added)
-            self.set(added, self.zero)
-            left, right = self.places_of(slot, side)
-            grown = builder.add(self.load("sums", left), part)
-            self.store("sums", left, grown)
-            self.store("sums", right, builder.sub(self.load("sums", right), part))
-            old = self.value(self.most[side])
-            self.set(self.most[side], builder.select(is_action, self.largest(old, grown), old))
+            part = builder.load(added)
+            builder.store(self.zero, added)
+            left, right = (self.pointer("sums", place) for place in self.places_of(slot, side))
+            grown = builder.add(builder.load(left, align=4), part)
+            builder.store(grown, left, align=4)
+            builder.store(builder.sub(builder.load(right, align=4), part), right, align=4)
+            old = builder.load(self.most[side])
+            builder.store(builder.select(is_action, self.largest(old, grown), old), self.most[side])
 
     def compare(self):
         """The second split may stand here: both leaves' largest gains, where both have their minima."""
         builder = self.builder
-        others = [self.variable(self.zero) for _ in range(2)]
-        with self.loop(0, self["actions"]) as k:
+        others = [self.slot(self.zero) for _ in range(2)]
+        for other in others:
+            builder.store(self.zero, other)
+        with cgutils.for_range(builder, self.data["actions"]) as loop:
             for side, other in enumerate(others):
-                self.update(other, self.largest, self.load("sums", self.places_of(k, side)[1]))
-        for most, other in zip(self.most, others, strict=True):
-            self.update(other, builder.add, self.value(most))
-        with self.loop(0, self.n_minima) as k:
-            least = self.splat(self.number("minima", k))
+                right = builder.load(self.pointer("sums", self.places_of(loop.index, side)[1]), align=4)
+                builder.store(self.largest(builder.load(other), right), other)
+        values = [builder.add(builder.load(m), builder.load(o)) for m, o in zip(self.most, others, strict=True)]
+        for value, other in zip(values, others, strict=True):
+            builder.store(value, other)
+        with cgutils.for_range(builder, self.data["n_minima"]) as loop:
+            slot = builder.add(self.data["actions"], loop.index)
+            least = self.splat(self.load("minima", loop.index))
             for side, other in enumerate(others):
-                for place in self.places_of(self.at(self["actions"], k), side):
-                    enough = builder.icmp_signed(">=", self.load("sums", place), least)
-                    self.set(other, builder.select(enough, self.value(other), self.never))
+                for place in self.places_of(slot, side):
+                    count = builder.load(self.pointer("sums", place), align=4)
+                    enough = builder.icmp_signed(">=", count, least)
+                    builder.store(builder.select(enough, builder.load(other), self.never), other)
         for best, other in zip(self.best, others, strict=True):
-            self.update(best, self.largest, self.value(other))
+            builder.store(self.largest(builder.load(best), builder.load(other)), best)
 
     def run(self):
         builder = self.builder
-        with self.loop(0, self["count"]) as k:
-            at = self.at(self["at"], k)
+        with cgutils.for_range(builder, self.data["count"]) as loop:
+            at = builder.add(self.data["at"], loop.index)
             self.add_entry(at)
-            then = self.number("then", at)
-            with builder.if_then(builder.icmp_unsigned("!=", then, self.const(GO_ON))):
+            then = self.load("then", at)
+            with builder.if_then(builder.icmp_unsigned("!=", then, then.type(GO_ON))):
                 self.end_run(at)
-                with builder.if_then(builder.icmp_unsigned("==", then, self.const(COMPARE))):
+                with builder.if_then(builder.icmp_unsigned("==", then, then.type(COMPARE))):
                     self.compare()
         for side, best in enumerate(self.best):
-            at = self.nth(self.at(self["out_at"], side))
-            self.store("best", at, self.largest(self.load("best", at), self.value(best)))
+            at = self.pointer("best", builder.add(self.data["out_at"], self.const(side)))
+            builder.store(self.largest(builder.load(at, align=4), builder.load(best)), at, align=4)
 
 
 @intrinsic
-def pass_over_entries(typingctx, entries, lanes, second, x):
+def pass_over_entries(typingctx, entries, lanes, second, x, n_minima):
     """Largest gain of two leaves by one feature on both sides of each chosen cut: lanes.best[out_at], [out_at + 1].
 
     lanes.sums begins as zeros, and the totals behind them. ``x[i]`` says which chosen cuts have row i on their left.
     """
 
     def codegen(context, builder, signature, args):
-        _PassCode(context, builder, signature, args).run()
+        code = _PassCode(context, builder, signature.replace(args=signature.args[:-1]), args[:-1])
+        code.data["n_minima"] = args[-1]
+        code.run()
         return context.get_dummy_value()
 
-    return types.void(entries, lanes, second, x), codegen
+    return types.void(entries, lanes, second, x, n_minima), codegen
