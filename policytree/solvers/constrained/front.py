@@ -13,15 +13,14 @@ from itertools import pairwise
 import numpy as np
 
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
-from policytree.solvers.constrained.lagrangian import Corner, Relaxation, criteria_of_relaxation
+from policytree.solvers.constrained.lagrangian import Corner, Relaxation, pareto_search
 from policytree.solvers.constrained.lagrangian_dual import Dual, Stopped, lower_hull, not_as_good, strict_hull
 from policytree.solvers.core.compilation import is_signed, load_kernels, pareto_kernels
 from policytree.solvers.core.constraints import Constraint, with_limit
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.scoring import scored_tree
-from policytree.solvers.core.shared_costs import shared_groups
 from policytree.solvers.exact.direct import solve_direct
-from policytree.solvers.multi_objective.pareto_front import Found, ParetoSearch
+from policytree.solvers.multi_objective.pareto_front import Found
 
 MOST_LEVELS = 2  # down to which all trees of the front are listed
 
@@ -156,12 +155,10 @@ def _solution_of(relaxation: Relaxation, corner: Corner, free: Corner, status: S
 
 def _all(relaxation: Relaxation, limits: SearchLimits) -> tuple[list[Corner], Status]:
     """All trees of the front, from the least sum to the least loss, and how the search ended."""
-    problem, data = relaxation.problem, relaxation.data
+    problem = relaxation.problem
     load_kernels(pareto_kernels(problem.data.n_bins, is_signed(problem), problem.most_depth))
     clock = Clock(limits.time_limit, memory_limit=limits.memory_limit)
-    roots = np.flatnonzero(data.columns_of(problem.root_features))
-    criteria = criteria_of_relaxation(relaxation, data, None)
-    search = ParetoSearch(criteria, clock.flag, roots.tolist(), shared_groups(problem, relaxation.is_priced, data))
+    search = pareto_search(relaxation, relaxation.data, None, clock.flag)
     found: list[Found] = []
     clock.watch(lambda: found.append(search.front(problem.most_depth)))
     corners: list[Corner] = []

@@ -21,9 +21,9 @@ from policytree.solvers.core.constraints import Constraint
 from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.rows import Splits, counted_rows
 from policytree.solvers.core.scoring import paid_below
+from policytree.solvers.core.shared_costs import shared_groups
 from policytree.solvers.kernels.base.merging import add_columns
-from policytree.solvers.kernels.enumeration.layout import Criteria
-from policytree.solvers.multi_objective.pareto_front import criteria_of
+from policytree.solvers.multi_objective.pareto_front import ParetoSearch, criteria_of
 
 PRICED_BITS = 50  # sums of priced losses stay below 2**50: exact in float64
 
@@ -244,8 +244,8 @@ class Relaxation:
         return all(s <= limit for s, limit in zip(corner.sums, self.limits, strict=True))
 
 
-def criteria_of_relaxation(relaxation: Relaxation, data: BinnedData, priced: Priced | None) -> Criteria:
-    """What trees of some cuts of the relaxation's rows are judged by: loss, sums and the number of limited leaves.
+def pareto_search(relaxation: Relaxation, data: BinnedData, priced: Priced | None, flag: np.ndarray) -> ParetoSearch:
+    """A search of trees of some cuts of the relaxation's rows, by loss, sums and the number of limited leaves.
 
     They are bound by the priced loss, or by nothing. Where splits have prices, one more of zero comes first.
     """
@@ -263,10 +263,12 @@ def criteria_of_relaxation(relaxation: Relaxation, data: BinnedData, priced: Pri
         charges[1 : 1 + len(relaxation.charges), 1:] = relaxation.charges
         groups = 1 + relaxation.price_of[[c.feature for c in data.columns]]
     counts, minima = counted_rows(problem)  # such rows are not merged
-    return criteria_of(
+    criteria = criteria_of(
         data, np.stack(sums), bound=None if priced is None else priced.losses, leaf=leaf, charges=charges,
         groups=groups, counts=np.stack(counts) if counts else None, minima=minima,
     )  # fmt: skip
+    roots = np.flatnonzero(data.columns_of(problem.root_features)).tolist()
+    return ParetoSearch(criteria, flag, roots, shared_groups(problem, relaxation.is_priced, data))
 
 
 def _rounded_down(parts: Sequence[np.ndarray], prices: Sequence[float], shift: int) -> np.ndarray:

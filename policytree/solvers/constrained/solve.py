@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from policytree.problem.types import BinnedData, Problem, Progress, SearchLimits, Solution, Status
-from policytree.solvers.constrained.lagrangian import Corner, Relaxation, criteria_of_relaxation
+from policytree.solvers.constrained.lagrangian import Corner, Relaxation, pareto_search
 from policytree.solvers.constrained.lagrangian_dual import Dual, Stopped
 from policytree.solvers.core.columns import coarser
 from policytree.solvers.core.compilation import is_signed, load_kernels, pareto_kernels
@@ -30,11 +30,10 @@ from policytree.solvers.core.fixed_point import useful_costs
 from policytree.solvers.core.limits import Clock, Stopwatch
 from policytree.solvers.core.rows import Splits
 from policytree.solvers.core.scoring import scored_tree
-from policytree.solvers.core.shared_costs import shared_groups
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.kernels.enumeration.layout import Points
 from policytree.solvers.kernels.enumeration.lists import thin
-from policytree.solvers.multi_objective.pareto_front import MOST_DEPTH, ParetoSearch, read_tree
+from policytree.solvers.multi_objective.pareto_front import MOST_DEPTH, read_tree
 
 
 @dataclass(eq=False)
@@ -228,9 +227,7 @@ class _Search:
 
     def _search(self, clock: Clock, depth: int, data: BinnedData, cuts: list[tuple[int, np.ndarray]]) -> None:
         """Search the trees of some cuts (for every column of the data: which it was, and which cuts it has)."""
-        roots = np.flatnonzero(data.columns_of(self.problem.root_features))
-        criteria = criteria_of_relaxation(self.relaxation, data, self.dual.priced)
-        search = ParetoSearch(criteria, clock.flag, roots.tolist(), self._owners(data))
+        search = pareto_search(self.relaxation, data, self.dual.priced, clock.flag)
         caps = self._caps()
         before = self.cuts
         for points in search.parts(depth, caps, self._shift()):
@@ -241,10 +238,6 @@ class _Search:
                 caps[:] = np.minimum(caps, self._caps())
             self.cuts = before + search.cuts
             self._report()
-
-    def _owners(self, data: BinnedData) -> np.ndarray:
-        """The test groups of columns that paths pay for once."""
-        return shared_groups(self.problem, self.relaxation.is_priced, data)
 
     def _shift(self) -> int:
         assert self.dual.priced is not None
