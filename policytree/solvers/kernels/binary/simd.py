@@ -34,7 +34,7 @@ def add_rows_to_block(typingctx, to, to_at, what, what_at, items, a, b, width):
             own = code.at(code["what_at"], column)
             values = [code.load("what", code.at(own, k * code.lanes)) for k in range(count)]
             with code.loop(code["a"], code["b"]) as s:
-                first = code.at(code["to_at"], (code.number("items", s), code["width"]), column)
+                first = code.at(code["to_at"], (code.natural("items", s), code["width"]), column)
                 for k, value in enumerate(values):
                     at = code.at(first, k * code.lanes)
                     code.store("to", at, builder.add(code.load("to", at), value))

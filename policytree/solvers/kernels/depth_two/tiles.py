@@ -54,7 +54,7 @@ class TileCode(VectorCode):
 
     def mask_of(self, row, masks):
         """Which of the chosen cuts have a row on their left: a vector of ones or zeros."""
-        return self.load(masks, self.nth(self.number("x", row)))
+        return self.load(masks, self.nth(self.natural("x", row)))
 
 
 class _TileCode(TileCode):
@@ -70,14 +70,14 @@ class _TileCode(TileCode):
         """What the row at ``at`` adds on the left and on the right of every cut."""
         builder = self.builder
         if self.tables:
-            first = builder.mul(self.number("x", row), self.const(2))
+            first = builder.mul(self.natural("x", row), self.const(2))
             return [self.load("table", self.nth(self.at(first, k) if k else first)) for k in range(2)]
         weight, mask = self.splat(self.number("weights", at)), self.mask_of(row, "table")
         return builder.and_(mask, weight), builder.and_(builder.not_(mask), weight)
 
     def add_row(self, k):
         at = self.at(self["at"], k)
-        for slot, part in zip((self.left, self.right), self.parts(at, self.number("order", at)), strict=True):
+        for slot, part in zip((self.left, self.right), self.parts(at, self.natural("order", at)), strict=True):
             self.update(slot, self.builder.add, part)
 
     def compare(self):
@@ -96,7 +96,7 @@ class _TileCode(TileCode):
                 self.compare()
             with tied, self.loop(0, self["B"]) as b:
                 c = self.at(self["first_code"], b)
-                with self.loop(self.number("starts", c), self.number("starts", self.at(c, 1))) as k:
+                with self.loop(self.natural("starts", c), self.natural("starts", self.at(c, 1))) as k:
                     self.add_row(k)
                 self.compare()
         for side, total in enumerate((self.left, self.right)):
