@@ -430,7 +430,7 @@ def test_intervals_hold_the_truth():
         low, high = found.robust_interval
         table = cross_val_policy_value(
             DRPolicyTree(rewards=model, max_depth=1, random_state=0), data["outcome"], data["taken"], cv=5,
-            n_repeats=2, random_state=0, **arguments,
+            n_repeats=1, random_state=0, **arguments,
         )  # fmt: skip
         gain = effect * new["would"]  # per person of all
         truth = np.mean([np.mean(tree.predict(new[["x"]]) * gain) for tree in table.trees])

@@ -17,7 +17,7 @@ from policytree import (
     instrument_summary,
     policy_difference,
 )
-from policytree.evaluation.sensitivity.bounded_bias import BoundedBias
+from policytree.evaluation.sensitivity.exclusion import BoundedBias
 
 SETTINGS = {"model_uptake": LogisticRegression(), "random_state": 0}
 

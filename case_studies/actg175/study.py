@@ -140,8 +140,9 @@ def show_values(study, data) -> None:
     }
     if not study.quick:
         rivals["depth 3"] = PolicyTree(max_depth=3, min_samples_per_treatment=SMALLEST, n_jobs=2)
+    folds = {"cv": 2, "n_repeats": 2} if study.quick else {"cv": 5}
     table = cross_val_policy_value(
-        model, **data, sample_treatment_costs=arm_costs(), rivals=rivals, cv=3 if study.quick else 5, random_state=0,
+        model, **data, sample_treatment_costs=arm_costs(), rivals=rivals, **folds, random_state=0,
         n_jobs=2, progress=lambda done, total: study.step(f"held-out values: refit {done} of {total}"),
     )  # fmt: skip
     study.show(f"{table.verdict}\n")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +47,8 @@ from policytree.study_check.names import is_time
 from policytree.weighting.stacked import study_mask
 from policytree.weighting.target_arguments import with_target
 
+Written = list[tuple[Path, str]]  # paths and purposes
+Show = Callable[[Written], None]
 FEWEST_EVENTS = 5  # of an arm: so few in one fold of many are improbable
 
 
@@ -58,28 +62,46 @@ def run(job: Job) -> None:
     KeyboardInterrupt
         On Ctrl-C at any time, also where a search would have kept its best tree; nothing is written then.
     """
-    console, written = Console(highlight=False), list[tuple[Path, str]]()
+    carry_out(job.output, partial(_done, job, Console(highlight=False)))
+
+
+def carry_out(output: str, compute: Callable[[Interrupts], tuple[Path, dict[str, bytes], Show]]) -> None:
+    """Compute, write all files or none, and show the result, whatever Ctrl-C meets.
+
+    Parameters
+    ----------
+    output : str
+        The folder, as the user calls it.
+    compute : callable
+        From the interrupts to the folder, the files, and a function that shows the result with the files written.
+    """
+    written: Written = []
     try:
         with interrupts_remembered() as interrupts:
-            folder, job, study, described = _begun(job)
-            if not job.json:
-                print_sections(console, question_section(described), check_section(described))
-            interrupts.check()
-            result = _compute(job, study, described, interrupts)
-            about = replace(described.about, warnings=result.warnings, further=result.further)
-            report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
-            files = result_files(job, result, report)
+            folder, files, show = compute(interrupts)
             with interrupts.held():
                 try:
                     written = write_files(folder, files)
                 except InputError:  # a full disk must not cost the result
-                    _print(console, job, result, report, [])
+                    show([])
                     raise
-        _print(console, job, result, report, written)  # after writing: a closed terminal must not cost the result
+        show(written)  # after writing: a closed terminal must not cost the result
     except KeyboardInterrupt:
         if written:
-            raise KeyboardInterrupt(f"the files in '{job.output}' are complete.") from None
+            raise KeyboardInterrupt(f"the files in '{output}' are complete.") from None
         raise
+
+
+def _done(job: Job, console: Console, interrupts: Interrupts) -> tuple[Path, dict[str, bytes], Show]:
+    """The folder, the files and what shows them, of a job that was computed."""
+    folder, job, study, described = _begun(job)
+    if not job.json:
+        print_sections(console, question_section(described), check_section(described))
+    interrupts.check()
+    result = _compute(job, study, described, interrupts)
+    about = replace(described.about, warnings=result.warnings, further=result.further)
+    report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
+    return folder, result_files(job, result, report), partial(_print, console, job, result, report)
 
 
 def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
@@ -109,7 +131,7 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     return folder, job, study, replace(described, about=replace(described.about, value_names=named_values, **job.names))
 
 
-def _print(console: Console, job: Job, result: Result, report: StudyReport, written: list[tuple[Path, str]]) -> None:
+def _print(console: Console, job: Job, result: Result, report: StudyReport, written: Written) -> None:
     """Show the result, and the files if there are any."""
     if job.json:
         print_json(design_data(job, result, report, written))

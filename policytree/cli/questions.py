@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from policytree.cli.confounding import sensitivity
 from policytree.cli.controls import control_among
 from policytree.cli.records import Job
 from policytree.cli.study import Study
@@ -24,12 +23,16 @@ from policytree.estimators.policy import without_limits
 from policytree.evaluation import (
     HeldOutRewards,
     HonestLeaves,
+    MarginalSensitivity,
     NearTies,
+    OmittedVariableBounds,
     ParetoPath,
     PolicyValueTable,
     budget_path,
     held_out_rewards,
+    marginal_sensitivity,
     near_ties,
+    omitted_variable_bounds,
     pareto_path,
     policy_stability,
     qini_curve,
@@ -38,6 +41,8 @@ from policytree.evaluation import (
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest, heterogeneity_test
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
 from policytree.evaluation.policy_value.validation import SPLIT
+from policytree.evaluation.policy_value.verdict import Reason
+from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_without
 from policytree.evaluation.sensitivity.transport import transport_sensitivity
 from policytree.exceptions import InputError
 from policytree.weighting import treatment_costs
@@ -49,6 +54,7 @@ DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
 LIMITS = ("limits", "max_share_gap", "max_value_gap", "worst_group")
 PATH_LIMITS = ("max_share", "min_share", "max_expected_cost", *LIMITS)  # with which no path of budgets is known
 TIE_LIMITS = ("budget", *PATH_LIMITS)
+MOST_BENCHMARKS = 3  # omitted covariates to compare with: each is one more cross-fitting of all nuisance models
 # What a report says of warnings in its own way: where they were heard, and what to look at.
 HEARD_INSIDE = re.compile(
     r"^In (cross-validation|a resample): | \(\d+ more such warnings in [a-z ]+\)$| target_overlap says where\."
@@ -379,3 +385,49 @@ def _collected_warnings() -> Iterator[list[warnings.WarningMessage]]:
         warnings.simplefilter("ignore", PendingDeprecationWarning)
         warnings.filterwarnings("ignore", "With cause=, rewards are")  # --cause needs a --direction
         yield heard
+
+
+def sensitivity(
+    values: PolicyValueTable, estimator: DRPolicyTree, study: Study, *, level: float, seed: int
+) -> tuple[MarginalSensitivity | OmittedVariableBounds, ...]:
+    """Bounds of the comparison behind the verdict; none if treatment was randomised, or bounds cannot be computed.
+
+    If the tree is to be used: the learnt rules against the best single treatment. If one treatment is to be used for
+    all: that treatment against the next best one for all; these rows picked both, so that the bounds have no intervals.
+    The strength of an omitted variable is compared with that of the covariates that the tree asks about.
+
+    Raises
+    ------
+    InputError
+        If the two rules differ for too few people who received what one of the rules gives.
+    """
+    fitted, seen = estimator.reward_estimator_, study.observed
+    if study.propensity is not None or fitted.propensity_ is None or len(fitted.rewards_) != seen.n:
+        return ()
+    verdict, received = values.verdict, seen.treatments[seen.arm]
+    arms = {f"always {label}": label for label in seen.treatments.tolist()}
+    sign, best = (1.0 if values.direction == "maximize" else -1.0), values.against_best.best
+    rest = max((name for name in arms if name != best), key=lambda name: sign * values.estimates[name].value)
+    if verdict.reason in (Reason.STATUS_QUO_BETTER, Reason.NONE_BETTER, Reason.UNCLEAR):
+        return ()
+    picked = np.full(seen.n, arms[best], dtype=seen.treatments.dtype)  # row by row: a rule that these rows chose
+    policy, baseline = (values, arms[best]) if verdict.use_tree else (picked, arms[rest])
+    rows: dict[str, Any] = {"groups": seen.groups, "sample_weight": seen.sample_weight}
+    asked: dict[str, Any] = {
+        "propensity": fitted.propensity_, "regression": fitted.regression_, "baseline": baseline, "level": level,
+        "random_state": seed, **({} if verdict.use_tree else rows),
+    }  # fmt: skip
+    brought = fitted.outcome_.to_numpy()  # of rows that are censored or missing, what takes their outcome's place
+    marginal = marginal_sensitivity(policy, brought, received, **asked)
+    omitted = omitted_variable_bounds(policy, brought, received, benchmarks=_benchmarks(estimator, study), **asked)
+    what = f"{verdict.rule} - {best if verdict.use_tree else rest}"
+    return replace(marginal, what=what), replace(omitted, what=what)
+
+
+def _benchmarks(estimator: DRPolicyTree, study: Study) -> dict:
+    """The nuisances without each of the first covariates that the tree asks about."""
+    names = [study.covariates[j] for j in estimator.tree_.used_features[:MOST_BENCHMARKS]]
+    if not names or len(study.covariates) + len(study.confounders) < 2:
+        return {}
+    data = {name: values for name, values in study.fit_arguments().items() if name != "propensity"}
+    return nuisances_without(estimator, **data, covariates=names)

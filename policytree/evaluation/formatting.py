@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 
 def decimals(errors: Iterable[float]) -> int:
@@ -37,3 +39,29 @@ def interval_text(estimate, digits: int) -> str:
 def bounds_text(lower: float, upper: float, digits: int) -> str:
     """Two ends of bounds as text."""
     return f"[{lower:,.{digits}f}, {upper:,.{digits}f}]"
+
+
+def values_text(estimates: Mapping[str, Any], differences: Mapping[str, Any], digits: int, learnt: str) -> str:
+    """Held-out values as a table in fixed width: every rule's value, and by how much the learnt one is ahead of it.
+
+    Parameters
+    ----------
+    estimates, differences : mapping of rule to Estimate
+        The learnt rule, and rules that it is not compared with, have no difference.
+    digits : int
+    learnt : str
+        What the learnt rule is called in the heading of the differences.
+    """
+    interval = f"{100 * next(iter(estimates.values())).level:g}% interval"
+    rows = {}
+    for rule, estimate in estimates.items():
+        difference = differences.get(rule)
+        rows[rule] = [
+            f"{estimate.value:.{digits}f}",
+            f"{estimate.standard_error:.{digits}f}",
+            interval_text(estimate, digits),
+            "" if difference is None else f"{difference.value:+.{digits}f}",
+            "" if difference is None else interval_text(difference, digits),
+        ]
+    header = ["value", "std. error", interval, f"{learnt} - rule", f"{interval} "]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()

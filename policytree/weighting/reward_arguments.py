@@ -9,16 +9,18 @@ import numpy as np
 from policytree.common.validation import check_choice, is_real
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.doubly_robust import DoublyRobust
-from policytree.weighting.estimands import estimand_scheme
 from policytree.weighting.instrument import COMPLIERS, InstrumentalVariable
 from policytree.weighting.observed import Observed, outcome_matrix
+from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import is_constant, propensity_matrix, warn_if_small
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.stacked import expanded, rows_of_study
 from policytree.weighting.target_population import DoublyRobustTarget
+from policytree.weighting.treated import DoublyRobustTreated
 
 INSTRUMENT = "instrument"
+ESTIMANDS = ("all", "treated", "overlap", "compliers")
 
 
 def resolve_scheme(estimator: Any, treatments: np.ndarray, to_target: bool = False) -> Scheme:
@@ -43,6 +45,49 @@ def resolve_scheme(estimator: Any, treatments: np.ndarray, to_target: bool = Fal
         return method
     check_choice(method, "method", [*sorted(SCHEMES), INSTRUMENT])
     return SCHEMES[method]
+
+
+def estimand_scheme(
+    estimand: str, treated: Any, method: Any, treatments: np.ndarray
+) -> DoublyRobustOverlap | DoublyRobustTreated | None:
+    """The scheme of a population other than everybody; None for "all".
+
+    Parameters
+    ----------
+    estimand : {"all", "treated", "overlap"}
+    treated : label or None
+    method : str or Scheme
+        Must be "doubly_robust" for "treated" and "overlap".
+    treatments : ndarray of shape (K,)
+
+    Raises
+    ------
+    InputError
+        If the combination has no meaning.
+    """
+    check_choice(estimand, "estimand", ESTIMANDS)
+    if treated is not None and estimand != "treated":
+        raise InputError(f"treated={treated!r} goes with estimand='treated'; got estimand={estimand!r}.")
+    if estimand == "all":
+        return None
+    if estimand == "compliers":
+        raise InputError("estimand='compliers' is about people who follow an instrument; set method='instrument'.")
+    if not isinstance(method, str) or method != "doubly_robust":
+        raise InputError(f"estimand={estimand!r} has doubly robust scores only; leave method at 'doubly_robust'.")
+    return DoublyRobustOverlap() if estimand == "overlap" else DoublyRobustTreated(_treated(treated, treatments))
+
+
+def _treated(treated: Any, treatments: np.ndarray) -> Any:
+    """The treated arm's label: given, or the 1 of 0 and 1."""
+    labels = treatments.tolist()
+    known = ", ".join(map(str, labels))
+    if treated is None:
+        if len(labels) == 2 and set(labels) <= {0, 1}:
+            return labels[1]
+        raise InputError(f"estimand='treated' must know who the treated are; set treated= to one of {known}.")
+    if str(treated) not in {str(label) for label in labels}:
+        raise InputError(f"treated={treated!r} is not among the treatments; they are {known}.")
+    return treated
 
 
 def is_instrumental(estimator: Any) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, cross_val_policy_value, marginal_sensitivity
-from policytree.cli.confounding import sensitivity
+from policytree.cli.questions import sensitivity
 from policytree.cli.study import Roles, study_from_file
 from policytree.evaluation import MarginalSensitivity, OmittedVariableBounds
 from policytree.evaluation.policy_value.verdict import Reason

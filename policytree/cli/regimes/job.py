@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from policytree.cli.files import check_folder, write_files
-from policytree.cli.interrupts import Interrupts, interrupts_remembered
-from policytree.cli.job import repeats_of
+from policytree.cli.files import check_folder
+from policytree.cli.interrupts import Interrupts
+from policytree.cli.job import Show, Written, carry_out, repeats_of
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
 from policytree.cli.questions import Steps, validation_options
 from policytree.cli.records import Job
@@ -61,42 +62,32 @@ def run(job: Job) -> None:
     KeyboardInterrupt
         On Ctrl-C at any time; nothing is written then.
     """
-    console, written = Console(highlight=False), list[tuple[Path, str]]()
-    try:
-        with interrupts_remembered() as interrupts:
-            check_level(job.level)
-            refuse_single(job)
-            job = replace(job, repeats=repeats_of(job))
-            if job.repeats == ADAPTIVE:
-                raise InputError("--repeats adaptive is about a single decision; with --id give a number.")
-            folder = check_folder(job.output)
-            visits = visits_of(job)
-            control = _control(job, visits.course)
-            estimators, notes = _estimators(job, visits)
-            visits = replace(visits, notes=(*visits.notes, *notes))
-            learnt = _learn(job, visits, estimators, control, interrupts)
-            report = RegimeReport(
-                learnt.regime, visits.stages, learnt.values, about=_about(job, visits, learnt.warnings, control),
-                **{name: visits.fit_arguments[name] for name in ("sample_weight", "groups", "strata")},
-            )  # fmt: skip
-            learnt = replace(learnt, values=report.values)
-            files = regime_files(job, visits, learnt.regime, learnt.values, report)
-            with interrupts.held():
-                try:
-                    written = write_files(folder, files)
-                except InputError:  # a full disk must not cost the result
-                    _print(console, job, learnt, report, [])
-                    raise
-        _print(console, job, learnt, report, written)  # after writing: a closed terminal must not cost the result
-    except KeyboardInterrupt:
-        if written:
-            raise KeyboardInterrupt(f"the files in '{job.output}' are complete.") from None
-        raise
+    carry_out(job.output, partial(_done, job, Console(highlight=False)))
 
 
-def _print(
-    console: Console, job: Job, learnt: Learnt, report: RegimeReport, written: list[tuple[Path, str]]
-) -> None:  # fmt: skip
+def _done(job: Job, console: Console, interrupts: Interrupts) -> tuple[Path, dict[str, bytes], Show]:
+    """The folder, the files and what shows them, of a job that was computed."""
+    check_level(job.level)
+    refuse_single(job)
+    job = replace(job, repeats=repeats_of(job))
+    if job.repeats == ADAPTIVE:
+        raise InputError("--repeats adaptive is about a single decision; with --id give a number.")
+    folder = check_folder(job.output)
+    visits = visits_of(job)
+    control = _control(job, visits.course)
+    estimators, notes = _estimators(job, visits)
+    visits = replace(visits, notes=(*visits.notes, *notes))
+    learnt = _learn(job, visits, estimators, control, interrupts)
+    report = RegimeReport(
+        learnt.regime, visits.stages, learnt.values, about=_about(job, visits, learnt.warnings, control),
+        **{name: visits.fit_arguments[name] for name in ("sample_weight", "groups", "strata")},
+    )  # fmt: skip
+    learnt = replace(learnt, values=report.values)
+    files = regime_files(job, visits, learnt.regime, learnt.values, report)
+    return folder, files, partial(_print, console, job, learnt, report)
+
+
+def _print(console: Console, job: Job, learnt: Learnt, report: RegimeReport, written: Written) -> None:
     """Show the result, and the files if there are any."""
     if job.json:
         print_json(regime_data(learnt.regime, learnt.values, report, learnt.warnings, written))

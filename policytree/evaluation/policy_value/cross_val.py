@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,15 @@ from policytree.evaluation.inference.best_arm import BestComparison, compare_wit
 from policytree.evaluation.inputs import known_label
 from policytree.evaluation.policy_value.further import GapLimits, Limit, further_values, held_out_groups
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism, optimism
-from policytree.evaluation.policy_value.refits import Data, Judged, Refitter, checked_direction, refit, shown_policy
+from policytree.evaluation.policy_value.refits import (
+    Data,
+    Judged,
+    Refitter,
+    Teller,
+    checked_direction,
+    refit,
+    shown_policy,
+)
 from policytree.evaluation.policy_value.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
 from policytree.evaluation.policy_value.validation import (
     FEWEST_REPEATS,
@@ -31,7 +38,7 @@ from policytree.evaluation.policy_value.validation import (
     draw_validation,
 )
 from policytree.evaluation.policy_value.verdict import Difference, Rules, SecondOpinion, Verdict, decide
-from policytree.exceptions import InputError, OverlapWarning, quoted
+from policytree.exceptions import InputError, quoted
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 from policytree.weighting.target_arguments import stacks_target
@@ -185,15 +192,13 @@ def cross_val_policy_value(
     groups_of = {} if subgroups is None else subgroup_columns(subgroups, seen.n)
     control = None if control is None else known_label(control, seen.treatments.tolist(), "control")
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
-    overlap: list[str] = []
+    teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
     if second_opinion is not None:
         check_choice(second_opinion, "second_opinion", PROPENSITY_LEARNERS)
     run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, other=second_opinion)
-    refitter = Refitter(estimator, run, n_jobs, _Teller(drawn, progress, overlap), executor)
+    refitter = Refitter(estimator, run, n_jobs, teller, executor)
     repetitions, by_other = _repetitions(refitter, data, drawn, level)
-    if overlap:
-        more = "" if len(overlap) == 1 else f" ({len(overlap) - 1} more such warnings in the folds)"
-        warnings.warn(f"In cross-validation: {overlap[0]}{more}", OverlapWarning, stacklevel=2)
+    teller.warn_overlap("In cross-validation", "the folds")
     table = _table(estimator, data, drawn, repetitions, level, control)
     if data.further or groups_of:
         judged = held_out_groups(repetitions, groups_of, seen, drawn) if groups_of else None
@@ -212,24 +217,6 @@ def cross_val_policy_value(
     differences = _estimates(by_other, seen, drawn, level)[1]
     verdict = _verdict(data, drawn, by_other, differences, level, control)[0]
     return replace(table, second_opinion=SecondOpinion(PROPENSITY_LEARNERS[second_opinion], verdict))
-
-
-class _Teller:
-    """Passes on progress and warnings of refits; overlap warnings, which every one repeats, are collected."""
-
-    def __init__(self, validation: Validation, progress, overlap: list[str]):
-        self._total = len(validation.plans) * validation.n_fits
-        self._done, self._progress, self._overlap = 0, progress, overlap
-
-    def __call__(self, judged: Judged) -> None:
-        for warning in judged.warnings:
-            if issubclass(warning.category, OverlapWarning):
-                self._overlap.append(str(warning.message))
-            else:
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        self._done += 1
-        if self._progress is not None:
-            self._progress(self._done, self._total)
 
 
 def _repetitions(

@@ -20,7 +20,7 @@ from policytree.common.executors import check_executor, submitted
 from policytree.estimators.limited import further_outcomes
 from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.policy_value.validation import Fit
-from policytree.exceptions import InputError, UnseenValueWarning, quoted
+from policytree.exceptions import InputError, OverlapWarning, UnseenValueWarning, quoted
 from policytree.problem.types import Status
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed
@@ -473,6 +473,43 @@ class Refitter:
     def _tell(self, result: Any) -> Any:
         self._told(result)
         return result
+
+
+class Teller:
+    """Passes on progress and warnings of refits; overlap warnings, which every refit repeats, come once.
+
+    Parameters
+    ----------
+    total : int
+        Refits to come.
+    progress : callable of (done, total), or None
+    """
+
+    def __init__(self, total: int, progress: Callable[[int, int], None] | None):
+        self._total, self._progress = total, progress
+        self._done = 0
+        self._overlap: list[str] = []
+
+    def __call__(self, result: Any) -> None:
+        """Count a refit, and pass on its ``warnings``."""
+        for warning in result.warnings:
+            if issubclass(warning.category, OverlapWarning):
+                self._overlap.append(str(warning.message))
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        self.count()
+
+    def count(self) -> None:
+        """One refit more is done."""
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+    def warn_overlap(self, where: str, others: str) -> None:
+        """Say once what the refits warned of; ``where`` begins the sentence, ``others`` names the other refits."""
+        if self._overlap:
+            more = "" if len(self._overlap) == 1 else f" ({len(self._overlap) - 1} more such warnings in {others})"
+            warnings.warn(f"{where}: {self._overlap[0]}{more}", OverlapWarning, stacklevel=3)
 
 
 def _in_worker(parent: int, position: int, task, part) -> tuple[int, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text, size_text
+from policytree.evaluation.formatting import decimals, interval_text, size_text, values_text
 from policytree.evaluation.inference.best_arm import BestComparison
 from policytree.evaluation.policy_value.further import (
     GroupGap,
@@ -238,21 +238,8 @@ class PolicyValueTable:
 
     def to_text(self) -> str:
         """Show verdict and table in fixed width, and say what they are."""
-        digits = self.digits
         policy = self.estimates[POLICY]
-        interval = f"{100 * policy.level:g}% interval"
-        rows = {}
-        for rule, estimate in self.estimates.items():
-            difference = self.differences.get(rule)
-            rows[rule] = [
-                f"{estimate.value:.{digits}f}",
-                f"{estimate.standard_error:.{digits}f}",
-                interval_text(estimate, digits),
-                "" if difference is None else f"{difference.value:+.{digits}f}",
-                "" if difference is None else interval_text(difference, digits),
-            ]
-        header = ["value", "std. error", interval, "tree - rule", f"{interval} "]
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+        table = values_text(self.estimates, self.differences, self.digits, "tree")
         better = "higher" if self.direction == "maximize" else "lower"
         lines = [
             f"{self.verdict}\n" + "".join(f"{text}\n" for text in self.broken_limits()),

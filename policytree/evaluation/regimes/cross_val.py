@@ -16,7 +16,7 @@ from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, check_flag, check_level
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best, compare_with_best_arm
-from policytree.evaluation.policy_value.refits import Refitter, finished
+from policytree.evaluation.policy_value.refits import Refitter, Teller, finished
 from policytree.evaluation.policy_value.tables import STATUS_QUO
 from policytree.evaluation.policy_value.validation import REPEATED, Fit, Validation, draw_validation
 from policytree.evaluation.policy_value.verdict import Rules as Names
@@ -24,7 +24,7 @@ from policytree.evaluation.policy_value.verdict import Words, decide
 from policytree.evaluation.regimes.rules import REGIME, fixed_sequences, rules_to_judge, single_decisions
 from policytree.evaluation.regimes.sequential import DOUBLY_ROBUST, ESTIMATORS, Rules, SequentialScores
 from policytree.evaluation.regimes.tables import RegimeValueTable
-from policytree.exceptions import InputError, OverlapWarning, UnseenValueWarning, quoted
+from policytree.exceptions import InputError, UnseenValueWarning, quoted
 from policytree.regimes.sequences import sequence_overlap, unknown_sequences
 from policytree.regimes.stages import Course, Stage, check_stages
 from policytree.regimes.treatment_regime import TreatmentRegime
@@ -152,13 +152,11 @@ def cross_val_regime_value(
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     if drawn.adaptive:
         raise InputError("n_repeats='adaptive' is not for regimes; give a number of repetitions.")
-    overlap: list[str] = []
+    teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
     run = partial(_refit, course=course, rules=rules, estimator=estimator)
-    refitter = Refitter(regime, run, n_jobs, _Teller(drawn, progress, overlap))
+    refitter = Refitter(regime, run, n_jobs, teller)
     judged = refitter.run([fit for repetition in range(len(drawn.plans)) for fit in drawn.fits(repetition)])
-    if overlap:
-        more = "" if len(overlap) == 1 else f" ({len(overlap) - 1} more such warnings in the folds)"
-        warnings.warn(f"In cross-validation: {overlap[0]}{more}", OverlapWarning, stacklevel=2)
+    teller.warn_overlap("In cross-validation", "the folds")
     parts = [[each for each in judged if each.fit.repetition == r] for r in range(len(drawn.plans))]
     scores = tuple(_whole(each) for each in parts)
     return _table(regime, course, seen, drawn, rules, scores, parts, level, asked, estimator)
@@ -236,24 +234,6 @@ def decisions_of(regime: TreatmentRegime, course: Course) -> tuple[np.ndarray, .
         codes[rows] = regime.decide(course, s, rows)
         out.append(codes)
     return tuple(out)
-
-
-class _Teller:
-    """Passes on progress and warnings of refits; overlap warnings, which every one repeats, are collected."""
-
-    def __init__(self, validation: Validation, progress, overlap: list[str]):
-        self._total = len(validation.plans) * validation.n_fits
-        self._done, self._progress, self._overlap = 0, progress, overlap
-
-    def __call__(self, judged: _Judged) -> None:
-        for warning in judged.warnings:
-            if issubclass(warning.category, OverlapWarning):
-                self._overlap.append(str(warning.message))
-            else:
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        self._done += 1
-        if self._progress is not None:
-            self._progress(self._done, self._total)
 
 
 def _whole(judged: Sequence[_Judged]) -> dict[str, np.ndarray]:

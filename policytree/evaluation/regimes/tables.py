@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text, size_text
+from policytree.evaluation.formatting import decimals, interval_text, size_text, values_text
 from policytree.evaluation.inference.best_arm import BestComparison
 from policytree.evaluation.policy_value.tables import rule_frame
 from policytree.evaluation.policy_value.validation import Validation
@@ -152,19 +152,7 @@ class RegimeValueTable:
 
     def to_text(self) -> str:
         """Show verdict and table in fixed width, and say what they are."""
-        digits, interval = self.digits, f"{100 * self.level:g}% interval"
-        rows = {}
-        for rule, estimate in self.estimates.items():
-            difference = self.differences.get(rule)
-            rows[rule] = [
-                f"{estimate.value:.{digits}f}",
-                f"{estimate.standard_error:.{digits}f}",
-                interval_text(estimate, digits),
-                "" if difference is None else f"{difference.value:+.{digits}f}",
-                "" if difference is None else interval_text(difference, digits),
-            ]
-        header = ["value", "std. error", interval, "regime - rule", f"{interval} "]
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+        table = values_text(self.estimates, self.differences, self.digits, "regime")
         better = "higher" if self.direction == "maximize" else "lower"
         size = size_text(self.estimates[REGIME])
         return "\n".join(

@@ -2,8 +2,6 @@
 
 benchmark_covariates.py    nuisances without some covariates: what the omission of these would have done, as a
                            measure for what is omitted
-bounded_bias.py            bounds of a gain that is biased by at most so much a person, and the size at which nothing
-                           is left
 contrasts.py               a policy, alone or against a baseline rule, beside what was observed: what sensitivity
                            analyses start from
 exclusion.py               how large a direct effect of offers on outcomes must be to undo a conclusion from an

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import SENSITIVITY
@@ -20,9 +21,71 @@ from policytree.evaluation.inputs import fitted_by_offers, policy_probabilities,
 from policytree.evaluation.instruments.summary import anderson_rubin, ratio_of_means
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.policy_value.tables import POLICY, PolicyValueTable
-from policytree.evaluation.sensitivity.bounded_bias import BoundedBias
 from policytree.evaluation.sensitivity.judged_contrasts import held_out_note
 from policytree.exceptions import InputError, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedBias:
+    """A gain whose bias is bounded: at most so much a person.
+
+    What people of the covariates x gain by a rule over another is off by b(x), of which only
+    ``|b(x)| <= size * exposure(x)`` is known. The gain then lies between its estimate less and plus ``size`` times the
+    mean exposure. No narrower bounds hold, since b may have either sign wherever the rules differ.
+
+    Attributes
+    ----------
+    gains : list of ndarray of shape (n,)
+        What the rule brings every row beyond the other, one array per repetition of a cross-fitting.
+    exposures : list of ndarray of shape (n,)
+        Largest bias of every row, in units of ``size``; 0 where both rules agree.
+    combine : function of a list like ``gains`` to an Estimate
+        Counts clusters, weights and repetitions.
+    """
+
+    gains: list[np.ndarray]
+    exposures: list[np.ndarray]
+    combine: Callable[[list[np.ndarray]], Estimate]
+
+    @property
+    def estimate(self) -> Estimate:
+        """The gain without any bias."""
+        return self.combine(self.gains)
+
+    @property
+    def exposure(self) -> float:
+        """Mean of the exposures: by how much the gain moves per unit of ``size``."""
+        return self.combine(self.exposures).value
+
+    def end(self, size: float, *, upper: bool) -> Estimate:
+        """One end of the bounds."""
+        sign = 1.0 if upper else -1.0
+        return self.combine([g + sign * size * e for g, e in zip(self.gains, self.exposures, strict=True)])
+
+    def bounds(self, size: float, *, with_interval: bool) -> Bounds:
+        """Both ends, and the interval: the lower end's lower limit and the upper end's upper limit."""
+        low, high = self.end(size, upper=False), self.end(size, upper=True)
+        ends = (low.lower, high.upper) if with_interval else (np.nan, np.nan)
+        return Bounds(
+            low.value, high.value, low.standard_error, high.standard_error, *ends, low.influence, high.influence
+        )
+
+    def tipping(self) -> tuple[float, float]:
+        """The smallest size at which the bounds, and the interval, hold zero; inf where no row is exposed."""
+        estimate, exposure = self.estimate, self.exposure
+        point = 0.0 if estimate.value == 0.0 else abs(estimate.value) / exposure if exposure > 0.0 else np.inf
+        upper = estimate.value < 0.0  # the end that faces zero
+
+        def left(size: float) -> float:
+            end = self.end(size, upper=upper)
+            return -end.upper if upper else end.lower
+
+        if not left(0.0) > 0.0:
+            return point, 0.0
+        if not np.isfinite(point):
+            return point, np.inf
+        # The value falls linearly and the standard error is convex in the size, so that this is concave: one root.
+        return point, float(brentq(left, 0.0, point, xtol=1e-12 * max(1.0, point)))
 
 
 @dataclass(frozen=True, slots=True)

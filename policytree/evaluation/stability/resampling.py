@@ -17,7 +17,7 @@ from policytree.data.feature_encoder import FeatureEncoder
 from policytree.data.features import CATEGORICAL
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inputs import arm_codes, rows_arguments
-from policytree.evaluation.policy_value.refits import Data, Refitter, checked_direction, shown_policy
+from policytree.evaluation.policy_value.refits import Data, Refitter, Teller, checked_direction, shown_policy
 from policytree.evaluation.stability.resamples import (
     BOOTSTRAP,
     Failure,
@@ -28,7 +28,7 @@ from policytree.evaluation.stability.resamples import (
     try_rows,
 )
 from policytree.evaluation.stability.tables import PolicyStability
-from policytree.exceptions import InputError, OverlapWarning, SearchWarning
+from policytree.exceptions import InputError, SearchWarning
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import OutcomeArguments, observe
 from policytree.weighting.target_arguments import stacks_target
@@ -146,7 +146,7 @@ def policy_stability(
             stacklevel=2,
         )
     teller.warn_of_failures()
-    teller.warn_overlap()
+    teller.warn_overlap("In a resample", "others")
     shown = codes_of(shown_policy(estimator, data, np.arange(seen.n)), seen.treatments)
     tree = getattr(getattr(estimator, "policy_tree_", estimator), "tree_", None)
     return PolicyStability(
@@ -158,30 +158,21 @@ def policy_stability(
     )  # fmt: skip
 
 
-class _Teller:
-    """Collects results, reports progress and warnings; overlap warnings, which every refit repeats, come once."""
+class _Teller(Teller):
+    """Keeps results and failures of resamples as they come, so that an interrupted run still has them."""
 
     def __init__(self, total: int, progress):
+        super().__init__(total, progress)
         self.done: list[Refitted] = []
         self.failures: list[Failure] = []
-        self._overlap: list[str] = []
-        self._total, self._progress = total, progress
 
     def __call__(self, result: Refitted | Failure) -> None:
         if isinstance(result, Failure):
             self.failures.append(result)
+            self.count()
         else:
             self.done.append(result)
-            self._pass_on(result)
-        if self._progress is not None:
-            self._progress(len(self.done) + len(self.failures), self._total)
-
-    def _pass_on(self, result: Refitted) -> None:
-        for warning in result.warnings:
-            if issubclass(warning.category, OverlapWarning):
-                self._overlap.append(str(warning.message))
-            else:
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+            super().__call__(result)
 
     def warn_of_failures(self) -> None:
         """Say how many resamples are left out."""
@@ -192,12 +183,6 @@ class _Teller:
                 SearchWarning,
                 stacklevel=3,
             )
-
-    def warn_overlap(self) -> None:
-        """Say once what the refits warned of."""
-        if self._overlap:
-            more = "" if len(self._overlap) == 1 else f" ({len(self._overlap) - 1} more such warnings in others)"
-            warnings.warn(f"In a resample: {self._overlap[0]}{more}", OverlapWarning, stacklevel=3)
 
 
 def _numeric(X) -> dict[str, np.ndarray]:

@@ -122,7 +122,9 @@ NEVER: dict[str, dict[str, Any]] = {
     "conflict_pairs": {"most_pair_cuts": 0},
     "constraint_generation": {"least_generation_rows": math.inf},
 }
-SWITCHES = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge", *NEVER)
+#: Switches without a size: bounds inside the kernels, and the merging of equal rows.
+UNSIZED = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
+SWITCHES = (*UNSIZED, *NEVER)
 vars(solve_direct).update(estimated_seconds=estimated_seconds, switches=SWITCHES)  # a long search is warned of
 
 

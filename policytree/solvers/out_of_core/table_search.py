@@ -125,7 +125,25 @@ def search_tables(
 
 
 class CutSums:
-    """Sums of a set of rows: by codes, of all, left of every cut, and left of two cuts, ``both[f, g]`` for f <= g."""
+    """Sums over a set of rows on one side of every cut, and of every pair of cuts.
+
+    Parameters
+    ----------
+    features : tuple of CodedFeature
+    pairs : dict of (f, g) to ndarray of shape (codes of f, codes of g, values)
+        All f < g, or the only feature with itself.
+
+    Attributes
+    ----------
+    by_codes : dict
+        The ``pairs``.
+    by_code : list of ndarray of shape (codes, values)
+    whole : ndarray of shape (values,)
+    of : list of ndarray of shape (cuts, values)
+        Left of every cut of a feature.
+    both : dict of (f, g) to ndarray of shape (cuts of f, cuts of g, values), f <= g
+        Left of a cut of f and of a cut of g.
+    """
 
     def __init__(self, features: tuple[CodedFeature, ...], pairs: dict[tuple[int, int], np.ndarray]):
         self.by_codes = pairs

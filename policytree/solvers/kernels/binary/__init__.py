@@ -1,4 +1,4 @@
-"""The same for columns of two values, from blocks of pair sums.
+"""Trees of depth two to four for columns of two values and two actions, from sums over pairs of columns in blocks.
 
     layout    two actions and two-valued columns: words and tuples
     simd      vectors for blocks of pair sums

@@ -49,20 +49,24 @@ else:
 
 
 class SetRules(NamedTuple):
-    """What a tree obeys and pays, and where the sums stand that say so."""
+    """Constraints and prices of trees, the places of the sums that these read, and the S columns.
+
+    The Q sums of a set of rows are its losses, its minima, the charges for splits, the least cost of trees beyond the
+    worth of the rows, and the number of rows.
+    """
 
     n_losses: i8
     n_minima: i8
-    charges: i8  # the first of these sums; 0 if splits are free
-    n_sums: i8  # the last one is the count
-    beyond: i8  # what trees cost at least beyond the rows' worth, the sum before the count; -1 if there is none
-    penalty: i8
-    minima: long_1d
-    groups: long_1d  # which of the prices a split on every column has
-    at_root: long_1d  # whether all rows may be split there
-    root_is_bound: i8  # whether there is a column where they may not
-    feature: int_1d  # of every column
-    cut: int_1d
+    charges: i8  # place of the first charge; 0 if splits are free
+    n_sums: i8  # Q; the number of rows is the last sum
+    beyond: i8  # place of the least cost beyond the rows' worth; -1 if there is none
+    penalty: i8  # of a leaf
+    minima: long_1d  # (n_minima,): least sums of a leaf
+    groups: long_1d  # (S,): which of the charges a split on each column pays
+    at_root: long_1d  # (S,): 1 where the first split may be
+    root_is_bound: i8  # 1 if the first split may not be on every column
+    feature: int_1d  # (S,)
+    cut: int_1d  # (S,)
 
 
 class RowLists(NamedTuple):

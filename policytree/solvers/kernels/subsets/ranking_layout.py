@@ -29,7 +29,7 @@ LEAF = -1  # instead of a cut
 # Sums of one side of a cut: shares, least and worst costs, numbers u; and whole numbers.
 POSITIVE, NEGATIVE, LEAST, DUAL, WORST = range(5)
 KEY1, KEY2, COUNT = range(3)
-# Numbers of a level: budget, cost of the best tree found, bound, the least bound of cuts that were left out.
+# Numbers of a level: cutoff, cost of the best tree found, bound, the least bound of cuts that were left out.
 CUTOFF, BEST, BOUND, LEFT_OUT = range(4)
 # Whole numbers of a level: rows, cuts, depth left, the cut and the side that are worked on, the best tree's cut.
 SIZE, CUTS, DEPTH, PLACE, SIDE, SPLIT = range(6)
@@ -84,20 +84,20 @@ class RankingRows(NamedTuple):
 
 
 class RankingPath(NamedTuple):
-    """What is known of every level's set and of the sides of its cuts."""
+    """The stack of the search over sets: one set of rows per level, and the sums and bounds of its cuts' sides."""
 
     rows: int_2d  # (levels, n)
-    low: real_3d  # (levels, 2, S)
-    up: real_3d
-    sums: real_3d  # (levels, S, 5): of side 0
-    names: long_3d  # (levels, S, 3)
-    total: real_2d  # (levels, 5)
-    name: long_2d  # (levels, 3)
+    low: real_3d  # (levels, 2, S): lower bounds of the cost of both sides of a cut
+    up: real_3d  # (levels, 2, S): upper bounds of it
+    sums: real_3d  # (levels, S, 5): POSITIVE ... WORST of side 0
+    names: long_3d  # (levels, S, 3): KEY1, KEY2, COUNT of side 0
+    total: real_2d  # (levels, 5): sums of the whole set
+    name: long_2d  # (levels, 3): KEY1, KEY2, COUNT of the whole set
     key: long_2d  # (levels, 2): in the table
-    cuts: int_2d  # (levels, S)
+    cuts: int_2d  # (levels, S): those below which a better tree may lie
     box: long_3d  # (levels, columns, 2): the codes between which the set's rows lie, the second excluded
-    numbers: real_2d  # (levels, 4)
-    whole: long_2d  # (levels, 6)
+    numbers: real_2d  # (levels, 4): CUTOFF ... LEFT_OUT
+    whole: long_2d  # (levels, 6): SIZE ... SPLIT
 
 
 class OpenTrees(NamedTuple):

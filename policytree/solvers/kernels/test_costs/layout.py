@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from policytree.solvers.kernels.base.layout import codes_2d, f8, flags_1d, i8, int_1d, long_1d, real_1d
 
-# What a test is worth.
+# Split rules, which score tests (scores.py).
 REGULARIZED, IMPURITY, IMPURITY_PER_COST, IMPURE_PAIRS, BALANCE = 0, 1, 2, 3, 4
 MULTIWAY = -1  # instead of a cut
 
 
 class Objects(NamedTuple):
-    """What is to be told apart."""
+    """The objects that a tree must tell apart, with their classes and weights."""
 
     codes: codes_2d  # (objects, columns): the codes of an object are neighbours
     labels: long_1d
@@ -32,9 +32,9 @@ class Tests(NamedTuple):
 
 
 class Scoring(NamedTuple):
-    """What a test is worth."""
+    """How tests are scored: the split rule, its impurity and its weight; and when a node is a leaf."""
 
-    rule: i8
+    rule: i8  # REGULARIZED ... BALANCE
     gini: i8  # 1: Gini, 0: entropy
     complexity: f8  # weight of the impurity reduction
     threshold: f8  # nodes of no more probability are leaves
