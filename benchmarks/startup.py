@@ -1,10 +1,12 @@
 """What starting costs: imports, help, and the first tree of a kind of problem, without and with kernels on disk.
 
     python benchmarks/startup.py [--runs 3] [--only "depth 3"]
+    python benchmarks/startup.py --at-once 8
 
 Every figure is the median over fresh processes. Imports and help are wall seconds. First trees are CPU seconds of the
 process less its imports: compiling is one thread's work, and a shared machine would stretch wall time. "Later" is the
-same in a second process, which finds the kernels on disk.
+same in a second process, which finds the kernels on disk. ``--at-once`` starts so many processes on one core, with an
+empty cache: one is to compile, the others to wait for its files and to say so (Linux).
 """
 
 import argparse
@@ -14,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from policytree.common.progress import WAITING
 
 BASE = "import numpy, numba, sklearn.base"
 FIT = """
@@ -64,6 +68,28 @@ def printed(code, **environment):
     return float(done.stdout.split()[-1])
 
 
+def at_once(n):
+    """CPU seconds of every process that fits the same first tree at the same time, and which of them said they wait."""
+    code = FIT.format(fit="with stage_progress(): PolicyTree(max_depth=2).fit(few, rewards)")
+    code = "from policytree.common.progress import stage_progress\n" + code
+    core = min(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory() as cache:
+        start = time.perf_counter()
+        started = [
+            subprocess.Popen(
+                ["taskset", "-c", str(core), sys.executable, "-c", code], text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "NUMBA_CACHE_DIR": cache},
+            )
+            for _ in range(n)
+        ]  # fmt: skip
+        done = [process.communicate() for process in started]
+        seconds = time.perf_counter() - start
+    for process, (_, err) in zip(started, done, strict=True):
+        if process.returncode:
+            raise RuntimeError(err)
+    return [float(out.split()[-1]) for out, _ in done], [WAITING.partition("{")[0] in err for _, err in done], seconds
+
+
 def line(name, seconds, goal):
     """Print one figure."""
     print(
@@ -77,7 +103,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="part of the name of the cases to run")
+    parser.add_argument("--at-once", type=int, metavar="N", help="only this: N processes on one core, an empty cache")
     arguments = parser.parse_args()
+    if arguments.at_once:
+        cpu, waited, seconds = at_once(arguments.at_once)
+        print(f"{len(cpu)} processes on one core, depth 2: {seconds:.0f} s of wall in all")
+        for used, said in sorted(zip(cpu, waited, strict=True), reverse=True):
+            print(f"  {used:6.2f} s of CPU, {'said that it waited' if said else 'did not wait'}", flush=True)
+        return
     runs = range(arguments.runs)
     if not arguments.only:
         both = f"{BASE}\nfrom policytree import PolicyTree"

@@ -29,6 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "benchmark_tables",
     "engine_table",
+    "sample_report",
 ]
 exclude_patterns = ["html", "scripts", "extensions", "_templates"]
 templates_path = ["_templates"]

@@ -68,7 +68,45 @@ def test_where_the_file_system_has_no_locks_nobody_is_kept_from_anything(tmp_pat
     locks.give_back(0)
 
 
+class Windows:
+    """``msvcrt`` as documented: bytes from where the file stands, with 31 bits; taken ones are an OSError (EACCES)."""
+
+    LK_UNLCK, LK_NBLCK = 0, 2
+
+    def __init__(self):
+        self.held: dict[int, int] = {}
+
+    def locking(self, file, mode, n_bytes):
+        at = os.lseek(file, 0, os.SEEK_CUR)
+        assert n_bytes == 1 and at < 1 << 31
+        if mode == self.LK_NBLCK:
+            if at in self.held:
+                raise PermissionError(13, "Permission denied")
+            self.held[at] = file
+        elif self.held.pop(at, None) != file:
+            raise PermissionError(13, "Permission denied")
+
+
+def test_windows(tmp_path, monkeypatch):
+    windows = Windows()
+    monkeypatch.setattr(file_locks, "fcntl", None)
+    monkeypatch.setattr(file_locks, "msvcrt", windows)
+    locks, others = FileLocks(tmp_path / "locks"), FileLocks(tmp_path / "locks")
+    far = (1 << 40) + 5
+    assert locks.work and locks.take(0) and locks.take(0) and locks.take(far)
+    assert not others.take(0) and not others.take(far) and others.take(1)
+    locks.sign(0)
+    assert others.signature(0) == f"{os.getpid()} on {socket.gethostname()}"
+    assert min(windows.held) >= 1 << 30  # nobody else could read a note of which a byte is locked
+    locks.give_back(0)
+    assert not others.take(0)
+    locks.give_back(0)
+    locks.give_back(far)
+    assert others.take(0) and others.take(far) and len(windows.held) == 3
+
+
 def test_a_system_without_record_locks(tmp_path, monkeypatch):
     monkeypatch.setattr(file_locks, "fcntl", None)
+    monkeypatch.setattr(file_locks, "msvcrt", None)
     locks = FileLocks(tmp_path / "locks")
     assert not locks.work and locks.take(0) and locks.take(0)

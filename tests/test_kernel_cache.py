@@ -13,7 +13,17 @@ from pathlib import Path
 import pytest
 
 from policytree.common import file_locks, memory, own_thread
+from policytree.solvers.core.compilation import (
+    ALWAYS,
+    DEEPER,
+    LONG,
+    LONGEST_FIRST,
+    SPECIAL,
+    TWO_LEVELS,
+    _one_by_one,
+)
 from policytree.solvers.kernels import compiling, helping, precompiled, sharing
+from policytree.solvers.kernels.depth_first.search import advance
 
 ROOT = Path(__file__).parents[1]
 CALLEE = """
@@ -400,3 +410,22 @@ print(caller.run(1), seconds, compiling.compile_in_background([(caller.run, "")]
     none = code.replace("assert compiling", "assert not compiling").replace("assert helping", "# ")
     (folder / "callee.py").write_text(CALLEE.format(separate=True) + "# a word\n", encoding="utf-8")
     assert said_by(start(folder, none, POLICYTREE_COMPILE_HELPERS="0"))[0] == "2"
+
+
+def kernels_called_by(kernel):
+    """Kernels that a kernel's own code names, and those that they name."""
+    f = kernel.py_func
+    named = [f.__globals__.get(name) for name in f.__code__.co_names]
+    found = {each for each in named if isinstance(each, compiling.Kernel)}
+    return found.union(*map(kernels_called_by, found))
+
+
+def test_what_others_call_is_compiled_before_its_callers():
+    shared = [kernel for kernel in LONGEST_FIRST if not kernel.for_python]
+    assert shared
+    order = [kernel for kernel, _ in _one_by_one([(ALWAYS, ""), (TWO_LEVELS + DEEPER, SPECIAL), (LONG, "")])]
+    assert len(order) == len(set(order)) == len({*ALWAYS, *TWO_LEVELS, *DEEPER, *LONG})
+    for place, kernel in enumerate(order):
+        if kernel in LONGEST_FIRST:
+            assert kernels_called_by(kernel).isdisjoint(set(order[place + 1 :]) & set(LONGEST_FIRST))
+    assert kernels_called_by(advance) >= set(shared)

@@ -36,7 +36,8 @@ def installed(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     built = subprocess.run(
         [ROOT / ".ci" / "wheel", folder, "--only", "depth-two"], capture_output=True, text=True, check=False,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        | {"POLICYTREE_WHEEL_FOLDER": str(folder / "work")},
     )  # fmt: skip
     assert built.returncode == 0, built.stdout + built.stderr
     (wheel,) = folder.glob("*.whl")
@@ -222,7 +223,8 @@ def test_the_first_trees_of_the_whole_wheel(tmp_path):
         pytest.skip("wheels hold kernels for Linux on x86-64")
     wheels = tmp_path / "wheels"
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
-    subprocess.run([ROOT / ".ci" / "wheel", wheels], check=True, capture_output=True, env=environment)
+    work = {"POLICYTREE_WHEEL_FOLDER": str(tmp_path / "work")}
+    subprocess.run([ROOT / ".ci" / "wheel", wheels], check=True, capture_output=True, env=environment | work)
     (wheel,) = wheels.glob("*.whl")
     assert wheel.stat().st_size < 15e6
     venv = tmp_path / "venv"

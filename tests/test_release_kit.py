@@ -39,6 +39,13 @@ def test_one_version(citation, codemeta):
     assert citation["version"] == codemeta["version"] == policytree.__version__
 
 
+def test_one_date(citation, codemeta):
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    dated = re.search(rf"^## {re.escape(policytree.__version__)} \((\d{{4}}-\d\d-\d\d)\)$", changes, re.MULTILINE)
+    assert dated is not None, "the newest release has no date in CHANGELOG.md"
+    assert dated[1] == str(citation["date-released"]) == codemeta["datePublished"]
+
+
 def test_one_licence(project, citation, codemeta):
     assert project["license"] == citation["license"] == codemeta["license"].rpartition("/")[2] == "BSD-3-Clause"
     assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("BSD 3-Clause License")

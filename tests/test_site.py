@@ -87,6 +87,21 @@ def test_five_lines_of_the_landing_page_run(execute, capsys):
     assert "Held-out values" in out
 
 
+@pytest.mark.filterwarnings("default")
+def test_the_sample_report_is_written_once_and_linked(tmp_path, monkeypatch):
+    pytest.importorskip("causaldata")
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    import sample_report
+
+    page = sample_report.write_sample_report(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    assert "<html" in text and "NSW, Dehejia-Wahba sample" in text
+    page.write_text("kept", encoding="utf-8")
+    assert sample_report.write_sample_report(tmp_path).read_text(encoding="utf-8") == "kept"
+    for source in (DOCS / "index.rst", sample_report.SCRIPT):
+        assert f"{page.name}>`__" in source.read_text(encoding="utf-8")
+
+
 def test_the_start_pages_code_runs_beside_a_trial(execute, tmp_path):
     rng = np.random.default_rng(0)
     trial = pd.DataFrame({"age": rng.integers(20, 80, 300), "smoker": rng.choice(["yes", "no"], 300)})

@@ -38,5 +38,5 @@ page = report.to_html(Path(tempfile.mkdtemp()) / "report.html")
 print(report.to_text()[:1200])
 
 # %%
-# The page needs no network, prints, and reads on a phone. ``to_dict`` has the same as data. ``policytree report
-# report.json -o again.html`` shows a saved one again.
+# `Open this very page <../sample_report.html>`__. It needs no network, prints, and reads on a phone. ``to_dict`` has
+# the same as data. ``policytree report report.json -o again.html`` shows a saved one again.

@@ -20,7 +20,10 @@ from policytree.solvers.kernels.binary.search import bound_across, solve_four
 from policytree.solvers.kernels.binary.sums import best_column, fill_products, open_three, open_two, refill_products
 from policytree.solvers.kernels.compiling import Kernel, compile_in_background, compile_kernels
 from policytree.solvers.kernels.conflicts.fit import fit_numbers
-from policytree.solvers.kernels.depth_first.search import advance
+from policytree.solvers.kernels.depth_first.inherited_bounds import move_inner
+from policytree.solvers.kernels.depth_first.node_bounds import enter, take_intervals
+from policytree.solvers.kernels.depth_first.search import advance, sweep_next
+from policytree.solvers.kernels.depth_first.stack import open_feature, take_side
 from policytree.solvers.kernels.depth_three.sweep import sweep
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables, relaxed_rules
 from policytree.solvers.kernels.depth_two.binary_pairs import FEWEST
@@ -53,7 +56,9 @@ ALWAYS = (*MERGING, *EXACT_SUMS, node_sums, best_one_split)
 TWO_LEVELS = (short_pairs,)
 LONG = (long_pairs,)
 RELAXED = (relaxed_rules,)  # where leaves must have so many rows
-DEEPER = (pack_rows, sweep, make_tables, advance)
+DEEPER = (
+    pack_rows, sweep, make_tables, take_intervals, sweep_next, enter, move_inner, take_side, open_feature, advance,
+)  # fmt: skip
 PAIRS = (pack_rows, fill_products, open_two, open_three)
 PAIRS_DEEP = (solve_four, bound_across)
 
@@ -84,6 +89,12 @@ PARETO_TABLES = (bound_cuts,)
 STREAMED = (add_pairs, add_triples, find_leaves)
 STREAMED_TREES = (scan_cuts,)
 CODES = ("uint8", "uint16")
+# What takes longest to compile, before its callers and what waits for nothing: processes that share the work take from
+# the front what nobody has begun, so that a caller finds most of what it calls done, and the end is divided finely.
+LONGEST_FIRST = (
+    sweep, long_pairs, short_pairs, make_tables, take_intervals, sweep_next, enter, move_inner, take_side,
+    open_feature, advance,
+)  # fmt: skip
 WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
@@ -186,6 +197,7 @@ def load_in_background(needed: Needed) -> None:
 
 
 def _one_by_one(needed: Needed) -> list[tuple[Kernel, str]]:
-    """Kernels and their kinds; first those that only kernels call: their callers wait for them, wherever they are."""
-    each = [(kernel, kind) for kernels, kind in needed for kernel in kernels]
-    return sorted(each, key=lambda pair: getattr(pair[0], "for_python", True))
+    """Kernels and their kinds, in the order in which they are compiled."""
+    each = dict.fromkeys((kernel, kind) for kernels, kind in needed for kernel in kernels)
+    place = {kernel: i for i, kernel in enumerate(LONGEST_FIRST)}
+    return sorted(each, key=lambda pair: place.get(pair[0], len(place)))

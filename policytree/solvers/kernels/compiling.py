@@ -54,10 +54,10 @@ PREFIX = "policytree_kernel_"
 ROOT = Path(__file__).parents[3]  # of the package's folder
 #: A line that imports from a file of a package of kernels: "policytree.solvers.kernels.base" of "... .base.layout".
 IMPORT = re.compile(rb"^from (policytree\.[\w.]*?kernels(?:\.\w+)?)\.(?!compiling\b)\w+ import", re.MULTILINE)
-OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy"}
+OPTIONS = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 # Said of every kernel: what is not said, numba takes over from the caller for which a kernel is compiled first.
 COUNTED, UNCOUNTED = ({"_nrt": counts} if hasattr(DefaultOptions, "_nrt") else {} for counts in (True, False))
-HIDDEN = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # of kernels that only kernels call
+HIDDEN = {"no_cpython_wrapper": True}  # of kernels that only kernels call
 
 #: Whether kernels are called by address: needs numba's table of linked functions. Environment variable for tests.
 SEPARATE = (
@@ -448,8 +448,8 @@ def compile_kernels(
 ) -> float:
     """Make kernels ready to be called: from the disk, or by compiling them.
 
-    Kernels that another process compiles are left to it, as long as there are others. Where cores have no process that
-    compiles, helpers begin with the last ones.
+    Kernels that another process compiles are left to it, as long as there are others: where cores have no process that
+    compiles, helpers take the first ones that nobody has begun.
 
     Parameters
     ----------
@@ -502,11 +502,11 @@ def _others_last(missing: list[tuple[Kernel, tuple]]) -> Iterator[tuple[Kernel, 
 
 
 def _start_helpers(needed: list[tuple[Kernel, str]]) -> None:
-    """One process more for every free seat, from the end of what is needed; not where that is little."""
+    """One process more for every free seat; not where little is needed."""
     if len(needed) < LEAST_TO_SHARE:
         return
     for _ in range(min(sharing().free_seats(), len(needed) // LEAST_TO_SHARE)):
-        start_helper(_names(reversed(needed)))
+        start_helper(_names(needed))
 
 
 def compile_in_background(needed: Iterable[tuple[Kernel, str]]) -> bool:

@@ -17,10 +17,18 @@ Symbols: see base/layout.py and stack.py. Places are the problem's: offset[0] of
 
 import numpy as np
 
-from policytree.solvers.kernels.base.layout import INF, UNLIMITED
+from policytree.solvers.kernels.base.layout import INF, UNLIMITED, Rules, i8
 from policytree.solvers.kernels.base.sums import costly
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.depth_first.stack import LEFT, LEFT_SIDE, RIGHT_SIDE, bounds_at, deep_at, rows_at
+from policytree.solvers.kernels.depth_first.stack import (
+    LEFT,
+    LEFT_SIDE,
+    RIGHT_SIDE,
+    Levels,
+    bounds_at,
+    deep_at,
+    rows_at,
+)
 from policytree.solvers.kernels.depth_two.similarity_bounds import bound_of_cut, cumulate_values, row_values, start_deep
 
 
@@ -63,7 +71,7 @@ def values_of_moved(rows, rules, index, a, b, least):
     return values
 
 
-@kernel(separate=True)
+@kernel(takes=(Levels, i8, i8, i8, Rules), for_python=False, separate=True)
 def move_inner(levels, level, side, t, rules):
     """Make the bounds that one side of an earlier cut left behind those of the same side of cut t."""
     was = levels.inner_at[level, side]

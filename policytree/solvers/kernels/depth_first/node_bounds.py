@@ -10,17 +10,30 @@ Symbols: see base/layout.py and stack.py.
 
 import numpy as np
 
-from policytree.solvers.kernels.base.layout import CACHE, FEASIBLE, HITS, INF, SIMILAR, TWO, UNLIMITED, WORD
+from policytree.solvers.kernels.base.layout import (
+    CACHE,
+    FEASIBLE,
+    HITS,
+    INF,
+    SIMILAR,
+    TWO,
+    UNLIMITED,
+    WORD,
+    Rules,
+    Special,
+    i8,
+    long_1d,
+)
 from policytree.solvers.kernels.base.sums import best_one_split, costly, dual_bound, node_sums, prefix_sums
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.depth_first.cache import look_up, size_key
+from policytree.solvers.kernels.depth_first.cache import Memory, look_up, size_key
 from policytree.solvers.kernels.depth_first.inherited_bounds import (
     inherited_bound,
     inherited_deep_bound,
     shares_inner,
     side_being_solved,
 )
-from policytree.solvers.kernels.depth_first.stack import DONE, ENTER, FEATURE, NOT_SEARCHED, first_at, rows_at
+from policytree.solvers.kernels.depth_first.stack import DONE, ENTER, FEATURE, NOT_SEARCHED, Levels, first_at, rows_at
 from policytree.solvers.kernels.depth_two.interval_dp import best_intervals
 from policytree.solvers.kernels.depth_two.long_pairs import depth_two
 
@@ -114,7 +127,7 @@ def intervals_apply(levels, level, rules):
     return node.features == 1 and not costly(rules) and (most_leaves(node) >= B or most_leaves(node) * B <= MOST_STEPS)
 
 
-@kernel(separate=True)
+@kernel(takes=(Levels, i8, Rules), for_python=False, separate=True)
 def take_intervals(levels, level, rules):
     """Solve a node with one feature left, whose splits are free: any partition into intervals is a tree."""
     node = levels.nodes[level]
@@ -192,7 +205,7 @@ def order_features(levels, level):
         order[j] = f
 
 
-@kernel(separate=True)
+@kernel(takes=(Levels, i8, Rules, Memory, long_1d, long_1d, Special), for_python=False, separate=True)
 def enter(levels, level, rules, memory, counters, control, special):
     """Solve a node outright where cache, bounds or depth allow it, else order its features.
 

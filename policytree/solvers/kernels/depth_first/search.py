@@ -34,6 +34,7 @@ from policytree.solvers.kernels.base.layout import (
     Special,
     i8,
     long_1d,
+    long_2d,
 )
 from policytree.solvers.kernels.base.sums import rows_below
 from policytree.solvers.kernels.compiling import kernel
@@ -88,7 +89,11 @@ from policytree.solvers.kernels.depth_two.similarity_bounds import (
 )
 
 
-@kernel(separate=True)
+@kernel(
+    takes=(Levels, i8, SweepTables, Swept, long_2d, Memory, long_1d, Special),
+    for_python=False,
+    separate=True,
+)
 def sweep_next(levels, level, tables, swept, keys, memory, control, special):
     """Sweep the cuts that promise most and bound all others; returns how many were swept, -1 if stopped.
 

@@ -33,8 +33,11 @@ from policytree.solvers.kernels.base.layout import (
     Bounds,
     Deep,
     Rows,
+    Rules,
     codes_3d,
+    i8,
     int_2d,
+    long_1d,
     long_2d,
     long_3d,
     long_4d,
@@ -133,7 +136,7 @@ def widest_side(node):
     return min(most, 1 << (node.useful_depth - 1)) if node.useful_depth < 30 else most
 
 
-@kernel(separate=True)
+@kernel(takes=(Levels, i8, Rules, long_1d), for_python=False, separate=True)
 def open_feature(levels, level, rules, control):
     """Order the rows by the next feature, and bound its cuts."""
     node = levels.nodes[level]
@@ -222,7 +225,7 @@ def join_sides(levels, level, second_length):
     node.tree_length = 1 + node.first_length + second_length
 
 
-@kernel(separate=True)
+@kernel(takes=(Levels, i8, Rules, long_1d), for_python=False, separate=True)
 def take_side(levels, level, rules, control):
     """Use the result of the side that was just solved; returns the side to solve next.
 
