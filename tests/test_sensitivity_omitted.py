@@ -141,7 +141,7 @@ def test_benchmarks_measure_what_is_omitted(confounded):
 
 
 def test_in_a_trial_covariates_say_nothing_about_who_is_treated(rng):
-    """Propensities are estimated all the same: a strong predictor of the outcome adds next to nothing to the weights."""
+    """Propensities are estimated all the same: what predicts the outcome adds next to nothing to the weights."""
     X = pd.DataFrame(rng.normal(size=(1_500, 3)), columns=["strong", "weak", "none"])
     T = rng.permutation(np.arange(1_500) % 2)
     Y = X["strong"] + 0.4 * X["weak"] + 0.5 * T + rng.normal(size=1_500)
