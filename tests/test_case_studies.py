@@ -18,7 +18,9 @@ ROOT = Path(policytree.__file__).parents[1]
 STUDIES = ROOT / "case_studies"
 FOLDERS = sorted(path.parent for path in STUDIES.glob("*/study.py"))
 OF_PAPERS = {"sparse_trees", "test_costs", "weighted_trees"}  # they begin with the paper's question
+WITHOUT_REFEREE = OF_PAPERS | {"born_again", "simulations", "two_decisions"}  # papers redone, and simulations
 PRINTED = [folder for folder in FOLDERS if (folder / "results" / "output.txt").is_file()]
+REFEREED = [folder for folder in PRINTED if folder.name not in WITHOUT_REFEREE]
 
 
 def script(name):
@@ -283,6 +285,15 @@ def test_readme_begins_with_what_was_found(folder):
     assert found.startswith("**Found.** ") and len(found.splitlines()) <= 3
     assert re.search(r"\[-?[\d.,]+, -?[\d.,]+\]|standard error|proved", found), "a figure needs its interval or error"
     assert not after.startswith("**Found.**")
+
+
+@pytest.mark.parametrize("folder", REFEREED, ids=lambda folder: folder.name)
+def test_readme_says_what_a_referee_would_object(folder):
+    """Three objections at least, each named first; none of them is about nothing."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    _, heading, after = text.partition("\n## What a referee would object\n")
+    objections = re.findall(r"^- \*\*", after.partition("\n## ")[0], flags=re.MULTILINE)
+    assert heading and len(objections) >= 3
 
 
 @pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)
