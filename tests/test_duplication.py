@@ -161,6 +161,50 @@ def test_whole_weights_are_solved_exactly(rng):
     assert solution.guarantees["dropped_weight"] == 0
 
 
+def test_algorithm_1_as_printed_divides_by_the_sum():
+    """Weights 2, 6, 12 of 20: factor 50 makes 5, 15 and 30 copies, so 1, 3 and 6; factor 9 makes 1, 3 and 5."""
+    w = np.array([2.0, 6.0, 12.0])
+    made = integer_counts(w, 50, divide_by="sum")
+    assert made.counts.tolist() == [1, 3, 6] and made.of_largest == pytest.approx(6.0)
+    rounded = integer_counts(w, 9, divide_by="sum")  # 0.9, 2.7 and 5.4 copies
+    assert rounded.counts.tolist() == [1, 3, 5] and rounded.of_largest == pytest.approx(5.4)
+    assert rounding_guarantee(w, rounded)["rounding_error"] == pytest.approx(12 / 20 - 5 / 9)
+    with pytest.raises(InputError, match="rounds to zero copies with factor=99"):
+        integer_counts(np.ones(300), 99, divide_by="sum")  # as printed, with the factor that is printed
+    with pytest.raises(InputError, match="divide_by must be one of largest, sum; got 'mean'"):
+        integer_counts(w, divide_by="mean")
+
+
+def test_dividing_by_the_sum_is_a_larger_factor_of_the_largest():
+    problem, X, y, w = labelled_problem(np.random.default_rng([1, 31]), penalty=0.01)
+    printed = solve_duplication(problem, factor=2_000, divide_by="sum")
+    copies = np.floor(2_000 * w / w.sum() + 0.5)
+    repeated = solve_direct(Problem(problem.data, losses_of(y, copies), 0.01 * copies.sum(), 2))
+    wrong = printed.tree.action[printed.tree.apply(X)] != y
+    assert copies[wrong].sum() / copies.sum() + 0.01 * printed.tree.n_leaves == pytest.approx(
+        repeated.objective / copies.sum()
+    )
+
+
+def test_leaves_that_do_not_pay_by_the_real_weights_are_taken_back():
+    """Then the returned tree is not the one of the repeated rows: rarely with many copies, and never to its loss."""
+    taken, of_repeated_rows = [], []
+
+    def kept(problem, limits=None):
+        of_repeated_rows.append(solve_direct(problem, limits))
+        return of_repeated_rows[-1]
+
+    for seed in range(60):
+        problem, X, y, w = labelled_problem(np.random.default_rng([seed, 36]), n=60, penalty=0.02)
+        solution = solve_duplication(problem, factor=2, solve=kept)
+        before = of_repeated_rows[-1].tree
+        wrong = before.action[before.apply(X)] != y
+        assert solution.objective <= w[wrong].sum() + problem.leaf_penalty * before.n_leaves + 1e-9
+        taken.append(solution.guarantees["leaves_taken_back"])
+        assert taken[-1] == before.n_leaves - solution.tree.n_leaves
+    assert 0 < np.count_nonzero(taken) < 30
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_counts_have_the_optimum_of_repeated_rows(seed):
     """Our integer counts against physically repeated rows, both solved by the direct solver."""

@@ -14,6 +14,7 @@ from policytree.solvers.core.labelled import LabelledRows
 from policytree.solvers.core.rescore import equivalent_points_bound, rescore
 from policytree.solvers.exact.direct import solve_direct
 
+DIVISORS = ("largest", "sum")
 ROUNDING = 1e-9  # weights that equal a half or a whole number up to this do so: rescaled weights round alike
 
 
@@ -37,7 +38,7 @@ class IntegerCounts:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
 
-def integer_counts(weight, factor: int = 100) -> IntegerCounts:
+def integer_counts(weight, factor: int = 100, *, divide_by: str = "largest") -> IntegerCounts:
     """Turn weights into integer counts (Algorithm 1).
 
     Parameters
@@ -47,6 +48,9 @@ def integer_counts(weight, factor: int = 100) -> IntegerCounts:
     factor : int
         How often a row of the largest weight may stand: weights are scaled to (0, 1] by their maximum, multiplied by
         ``factor`` and rounded (halves up). Weights that are multiples of the smallest one up to ``factor`` are exact.
+    divide_by : {"largest", "sum"}
+        "sum" is Algorithm 1 as printed: ``round(factor w_i / sum w)``, so that there are about ``factor`` rows in all.
+        It needs a factor far above the number of rows, where the paper has one below 100.
 
     Returns
     -------
@@ -57,27 +61,36 @@ def integer_counts(weight, factor: int = 100) -> IntegerCounts:
     Raises
     ------
     InputError
-        If a weight is negative or not finite, all are zero, or ``factor`` is no integer >= 1.
+        If a weight is negative or not finite, all are zero or round to zero, ``factor`` is no integer >= 1, or
+        ``divide_by`` is unknown.
 
     Notes
     -----
     Behrouz, Lecuyer, Rudin and Seltzer (2022, arXiv:2210.06825), Algorithm 1. As printed it divides the weights by
-    their *sum*; with factors below some hundred nearly every row would then round to zero, so the maximum is used.
-    Dividing counts by their common divisor afterwards leaves every optimum where it is, with fewer rows.
+    their *sum*; with factors below some hundred nearly every row then rounds to zero. The paper's prose scales weights
+    to (0, 1], which the maximum does, so that this is the default. Dividing counts by their common divisor afterwards
+    leaves every optimum where it is, with fewer rows.
     """
+    if divide_by not in DIVISORS:
+        raise InputError(f"divide_by must be one of {', '.join(DIVISORS)}; got {quoted(divide_by)}.")
     if not is_whole(factor) or isinstance(factor, bool) or factor < 1:
         raise InputError(f"factor must be an integer >= 1; got {quoted(factor)}.")
     weight = np.asarray(weight, dtype=np.float64)
     if weight.ndim != 1 or not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise InputError("weight must be one column of finite numbers >= 0, not all of them zero.")
     share = weight / weight.max()
-    of_largest = float(factor)
+    of_largest = float(factor) if divide_by == "largest" else factor / float(share.sum())
     smallest = share[share > 0].min()
-    if smallest * factor >= 1 - ROUNDING:
+    if divide_by == "largest" and smallest * factor >= 1 - ROUNDING:
         multiple = share / smallest
         if (np.abs(multiple - np.rint(multiple)) <= ROUNDING * multiple).all():
             of_largest = float(np.rint(multiple.max()))
     counts = np.floor(np.round(of_largest * share, 9) + 0.5).astype(np.int64)
+    if not counts.any():
+        raise InputError(
+            f"Every weight rounds to zero copies with factor={factor} and divide_by='sum'; use a factor above the "
+            "number of rows, or divide_by='largest'."
+        )
     divisor = int(np.gcd.reduce(counts))
     return IntegerCounts(counts // divisor, of_largest / divisor)
 
@@ -158,7 +171,12 @@ def tree_rounding_error(problem: Problem, labelled: LabelledRows, counts: Intege
 
 
 def solve_duplication(
-    problem: Problem, limits: SearchLimits | None = None, *, factor: int = 100, solve=solve_direct
+    problem: Problem,
+    limits: SearchLimits | None = None,
+    *,
+    factor: int = 100,
+    divide_by: str = "largest",
+    solve=solve_direct,
 ) -> Solution:
     """Solve with integer counts instead of the weights; losses of any kind become weighted labels first.
 
@@ -169,6 +187,8 @@ def solve_duplication(
     factor : int
         The most copies that a row stands for: weights are divided by the largest one, multiplied by ``factor`` and
         rounded.
+    divide_by : {"largest", "sum"}
+        As in :func:`integer_counts`: "sum" is Algorithm 1 as printed.
     solve : callable
         The solver of the integer problem, ``(Problem, SearchLimits) -> Solution``. Counts enter as integer losses; the
         optimum is that of physically repeated rows.
@@ -182,12 +202,16 @@ def solve_duplication(
         (for the labelled rows, error rates being shares of their total weight); ``tree_rounding_error``, the larger
         number of :func:`tree_rounding_error`: if the integer problem was solved, the tree loses at most twice this
         share of the total weight against the optimum, and ``gap`` says how much less; ``dropped_weight``, the share of
-        weight in rows that round to zero; and ``duplicated_rows``.
+        weight in rows that round to zero; ``duplicated_rows``; and ``leaves_taken_back``, below.
 
     Notes
     -----
     Behrouz et al. (2022, arXiv:2210.06825), section 3.2. With leaf penalty per total weight ``lambda``, the integer
     problem has the same ``lambda``.
+
+    The returned tree need not be the one that the paper's procedure ends with, the optimal tree of the repeated rows:
+    its leaves are labelled by the real weights, and splits that do not pay for their leaves under these are taken back
+    (``leaves_taken_back`` of them). That only lowers the weighted objective.
 
     Examples
     --------
@@ -203,7 +227,7 @@ def solve_duplication(
     """
     limits = limits or SearchLimits()
     labelled = LabelledRows.of(problem)
-    made = integer_counts(labelled.weight if len(labelled.weight) else np.ones(1), factor)
+    made = integer_counts(labelled.weight if len(labelled.weight) else np.ones(1), factor, divide_by=divide_by)
     if not len(labelled.weight) or problem.leaf_penalty > 2 * labelled.total:  # no split can pay
         return solve(problem, limits)
     above, below = tree_rounding_error(problem, labelled, made)
@@ -234,6 +258,7 @@ def _judged(
     status = Status.HEURISTIC if inner.status.proved else inner.status
     if inner.status.proved and objective - bound <= resolution:
         status = inner.status
+    guarantees["leaves_taken_back"] = float(inner.tree.n_leaves - tree.n_leaves)
     return replace(
         inner,
         tree=tree,
