@@ -149,7 +149,9 @@ def _near_pairs(side: np.ndarray, regret: np.ndarray, wanted: np.ndarray) -> np.
         ones, others = (np.flatnonzero((regret > 0) & mask) for mask in (wanted == action, wanted != action))
         if not len(ones) or not len(others):
             continue
-        distance = beyond[ones, None] + beyond[others] - 2 * (where[ones] @ where[others].T)
+        with np.errstate(invalid="ignore"):  # zeros and ones: now and then BLAS flags what lies beside them in memory
+            both = where[ones] @ where[others].T
+        distance = beyond[ones, None] + beyond[others] - 2 * both
         nearest = others[_least(distance, NEIGHBOURS)]
         found.append((np.minimum(ones[:, None], nearest) * n + np.maximum(ones[:, None], nearest)).ravel())
     return np.column_stack(np.divmod(np.unique(np.concatenate(found)), n))
