@@ -142,7 +142,10 @@ def test_searches_that_it_bounds_find_the_same(monkeypatch):
     """Subsets are bounded by pairs from the second slice on, as if their bound of all rows had been the better one."""
 
     def improved(run, bound, counter, *args, original=Run.improve):
+        pays = bound.pays(args[-1])
         original(run, bound, counter, *args)
+        if pays:
+            bound.conflicts = make_conflicts(bound.node)
         run.used[counter] += bound.conflicts is not None
 
     monkeypatch.setattr(Run, "improve", improved)
@@ -201,10 +204,10 @@ def test_noisy_rows_of_many_columns_have_a_bound_far_above_the_floor():
 
 
 def test_a_fit_that_would_not_raise_the_bound_ends_early(monkeypatch):
-    """Whatever is returned holds, and whatever the search has proved is not beaten by what was not computed."""
+    """Whatever is returned holds; pairs are kept for subsets only where they raise the bound, and by enough."""
     load_kernels(KERNELS)
     node, clock = node_of(many_columns(317, rows=300))[0], Clock(None, new_control())
-    floor, best = node.leaf()[1], pair_bound(node, make_conflicts(node))
+    (leaf, floor), best = node.leaf(), pair_bound(node, make_conflicts(node))
     rounds = []
 
     def counted(*args, original=conflict_pairs.pair_bound):
@@ -212,11 +215,15 @@ def test_a_fit_that_would_not_raise_the_bound_ends_early(monkeypatch):
         return original(*args)
 
     monkeypatch.setattr(conflict_pairs, "pair_bound", counted)
-    for share, ends in ((0.5, False), (1.0, False), (1.5, True), (4.0, True)):
+    value = leaf + node.penalty
+    far = floor + 20 * (best - floor)
+    for share, value_of_tree, ends in ((0.5, value, False), (1.5, value, True), (0.0, far, True)):
         proved = floor + round(share * (best - floor))
-        bound = ConflictPairs(node, clock, incumbent=Incumbent(INF, [(-1, 0)], proved)).work(INF, [(-1, 0)], 3, 1e3)
-        assert (len(rounds) == 1) == ends
-        assert bound <= proved if ends else bound - floor >= 0.95 * (best - floor)
+        pairs = ConflictPairs(node, clock, incumbent=Incumbent(value_of_tree, [(-1, 0)], proved))
+        bound = pairs.work(value_of_tree, [(-1, 0)], 3, 1e3)
+        assert (len(rounds) == 1) == ends == (pairs.conflicts is None)
+        assert bound <= best if ends else bound - floor >= 0.95 * (best - floor)
+        assert not pairs.pays(1e3)
         rounds.clear()
 
 

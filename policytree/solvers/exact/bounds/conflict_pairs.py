@@ -16,6 +16,7 @@ from policytree.solvers.kernels.conflicts.layout import Conflicts
 NEIGHBOURS = 8  # of every row, among those that want another action
 ROUNDS, TRIED = 300, 15  # of primal-dual steps; as many reach three quarters of what all of them do
 A_CUT, A_ROW = 1e-10, 1.2e-4  # seconds of a pair of rows and a cut; of a row in these steps
+PART = 8  # of use is a bound that closes one part in so many of what lies between the floor and the best tree
 SHARE_OF_LIMIT = 0.1  # of a time limit, that it may take
 BYTES = 40  # of a pair of rows that is compared
 
@@ -41,31 +42,37 @@ class ConflictPairs:
     clock : Clock
     gates : SizeGates, optional
     incumbent : Incumbent, optional
-        Its bound ends a fit early that would not exceed it.
+        A fit ends early that would neither exceed its bound nor come near its value.
 
     Attributes
     ----------
     conflicts : Conflicts or None
-        The pairs, once the bound was found: with them the subset search bounds every subset (``subset_search.py``).
+        The pairs, if the bound that was found is of use: then the subset search bounds every subset with them
+        (``subset_search.py``).
     """
 
     def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES, incumbent: Incumbent | None = None):
         self.node, self.clock, self.gates, self.incumbent = node, clock, gates, incumbent
         self.conflicts: Conflicts | None = None
+        self._tried = False
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """What every tree with a split costs at least; found once, whatever the arguments."""
-        self.conflicts = make_conflicts(self.node)
+        self._tried, conflicts = True, make_conflicts(self.node)
+        floor, need = int(self.node.least_losses.sum()), 0
         if self.incumbent is not None:
-            floor = int(self.node.least_losses.sum())
-            bound = pair_bound(self.node, self.conflicts, TRIED)
-            if 4 * (bound - floor) < 3 * (self.incumbent.bound - floor):
+            need = max(self.incumbent.bound - floor, (self.incumbent.value - floor) // PART)
+            bound = pair_bound(self.node, conflicts, TRIED)
+            if 4 * (bound - floor) < 3 * need:
                 return bound
-        return pair_bound(self.node, self.conflicts)
+        bound = pair_bound(self.node, conflicts)
+        if bound - floor >= need:
+            self.conflicts = conflicts
+        return bound
 
     def pays(self, seconds: float) -> bool:
         """Whether the bound is to be found: rows and cuts are few, and row duals, which do better, do not apply."""
-        if self.conflicts is not None:
+        if self._tried:
             return False
         node, gates = self.node, self.gates
         cuts, n = int((node.bins - 1).sum()), node.n_rows

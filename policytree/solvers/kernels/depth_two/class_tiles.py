@@ -4,14 +4,15 @@ What a row gains under an action is how much less it loses there than under its 
 and a labelled row has one. The best leaf of some rows gains max_k G_k, where G_k adds up their gains under action k.
 The rows are passed once in the order of the second feature, one *entry* for every gain that is not zero:
 
-    left of the second cut     G_k only grows, so that its maximum moves with the entry's own action
-    right of it                total - G_k, whose maximum is taken anew wherever the cut may stand
+    left of the second cut     G_k only grows, an entry at a time
+    right of it                total - G_k only falls
 
 Lane e of a vector belongs to chosen cut e of the first feature; the rows on its left and right have vectors of their
 own. Counted rows are entries too: they say which cuts leave both leaves their minima. Where the entries of neighbouring
-codes all have the same action, no cut between them is better than both ends of the run, so none is looked at.
+codes all have the same action, no cut between them is better than both ends of the run, so none is looked at; nor is
+one where no lane can beat its best (simd_classes.py).
 
-Cost: four vector steps for every entry, 2 K more for every code that ends a run, for every feature and 32 chosen cuts.
+Cost: four vector steps for every entry, for every feature and 32 chosen cuts; 6 K where sums are compared.
 Symbols: see base/layout.py; a slot is an action, a counted plane, or (the last one) what rows lose under their worst
 action.
 """
@@ -27,7 +28,6 @@ from policytree.solvers.kernels.depth_two.pair_tables import table_pays
 from policytree.solvers.kernels.depth_two.simd_classes import (
     COMPARE,
     GO_ON,
-    NEXT_SLOT,
     Entries,
     LongLanes,
     Pass,
@@ -93,9 +93,8 @@ def end_runs(c, base, entries):
         b = c[rows[k]]
         last = k + 1 == base + count or c[rows[k + 1]] != b
         if not last:
-            same = slots[k + 1] == slots[k]
-            then[k] = GO_ON if same else NEXT_SLOT
-            only = only and same
+            then[k] = GO_ON
+            only = only and slots[k + 1] == slots[k]
             continue
         if waiting >= 0 and only and slots[waiting] == slots[k]:
             then[waiting] = GO_ON
@@ -171,11 +170,11 @@ def make_class_tiles(rows, rules, rounded, large, wanted):
     vectors, prices = 2 * (K + J), max(rules.prices, 1)
     i32, i16 = np.empty(0, np.int32), np.empty(0, np.int16)
     long = LongLanes(
-        vectors_of(a * (TILE + 1), i32), vectors_of(a * vectors, i32), vectors_of(2 * a * vectors, i32),
+        vectors_of(a * (TILE + 1), i32), vectors_of(a * vectors, i32), vectors_of(a * vectors, i32),
         vectors_of(2 * a * prices, i32),
     )  # fmt: skip
     brief = ShortLanes(
-        vectors_of(b * (TILE + 1), i16), vectors_of(b * vectors, i16), vectors_of(2 * b * vectors, i16),
+        vectors_of(b * (TILE + 1), i16), vectors_of(b * vectors, i16), vectors_of(b * vectors, i16),
         vectors_of(2 * b * prices, i16),
     )  # fmt: skip
     for j in range(TILE + 1):
@@ -226,7 +225,6 @@ def pass_features(f, rows, rules, lanes, entries, totals, x):
         for j in range(vectors):
             for e in range(TILE):
                 lanes.sums[j, e] = 0
-                lanes.sums[vectors + j, e] = lanes.totals[j, e]
         second = Pass(g * entries.count, 2 * price_below(rows, f, g))
         pass_over_entries(entries, lanes, second, x, len(entries.minima))
 
