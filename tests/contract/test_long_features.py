@@ -88,6 +88,22 @@ def test_depth_two_with_more_actions_equals_brute_force(K, weights, limits, rng)
     _check(_losses(weights, X, rng, K), limits, X, rng)
 
 
+@pytest.mark.parametrize("K", [3, 7])
+@pytest.mark.parametrize("least", [1, 45, 70])
+@pytest.mark.parametrize("seed", range(3))
+def test_leaves_become_large_enough_where_nothing_is_gained(K, least, seed):
+    """Sums are compared where a lane may gain (simd_classes.py): here a count allows what no gain announces."""
+    rng = np.random.default_rng([seed, K, least])
+    X = _columns("distinct", rng)
+    weighs = rng.random(N) < 0.2  # the others are right under every action
+    label = np.where(rng.random(N) < 0.7, (X[:, 0] * K // N).astype(int), rng.integers(0, K, N))
+    losses = rng.integers(1, 4, N)[:, None] * (label[:, None] != np.arange(K)) * weighs[:, None]
+    codes = np.stack([np.unique(x, return_inverse=True)[1] for x in X.T], axis=1)
+    optimum = oracles.best_objective_fast(codes, losses, max_depth=2, min_leaf=least)
+    solution = solve_direct(Problem(bin_matrix(X), losses.astype(float), max_depth=2, min_leaf=least))
+    assert solution.objective == solution.lower_bound == optimum
+
+
 @pytest.mark.parametrize("K", [3, 6])
 def test_rewards_are_passed_as_planes_and_labels_as_entries(K, rng):
     """Both ways are taken by the tests above: ``planes_pay`` says which."""
