@@ -188,7 +188,8 @@ def solve_duplication(
         The most copies that a row stands for: weights are divided by the largest one, multiplied by ``factor`` and
         rounded.
     divide_by : {"largest", "sum"}
-        As in :func:`integer_counts`: "sum" is Algorithm 1 as printed.
+        What weights are divided by before ``factor`` multiplies them; "sum" is Algorithm 1 as printed, and needs a
+        factor far above the number of rows.
     solve : callable
         The solver of the integer problem, ``(Problem, SearchLimits) -> Solution``. Counts enter as integer losses; the
         optimum is that of physically repeated rows.
