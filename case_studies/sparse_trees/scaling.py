@@ -9,13 +9,10 @@ import numpy as np
 import pandas as pd
 from tables import read_table
 from weighted_trees import peers
+from weighted_trees.data import SOURCES
 
 from policytree import OptimalTreeClassifier, SearchWarning
 
-SOURCES = {
-    "compas": "the repository ubc-systopia/gosdt-guesses on GitHub (ProPublica's COMPAS data)",
-    "fico_heloc": "the FICO Explainable Machine Learning Challenge (HELOC)",
-}
 DEPTH, PRICE, LIMIT = 5, 1 / 32, 20  # the paper's depth and price; its limit was 30 minutes
 DRAWS = 3  # of columns, or of rows
 COLUMNS = {"compas": (4, 8, 16, 32, 64, 134), "fico_heloc": (4, 8, 16, 32, 64, 128, 512, 1917)}

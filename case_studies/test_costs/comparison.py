@@ -50,17 +50,30 @@ def fit_all(arguments: dict, X, y, X_choice, y_choice) -> dict[str, LowCostTreeC
     return out
 
 
+def prices(n_tests: int, costs: str, seed: int) -> np.ndarray:
+    """Costs of 1, or drawn from 1 to 10."""
+    return np.ones(n_tests) if costs == "unit" else np.random.default_rng(seed).integers(1, 11, n_tests)
+
+
+def smallest_leaf(n_rows: int) -> float:
+    """The paper's theta; small tables may have leaves of two rows."""
+    return max(0.005, 2 / n_rows)
+
+
+def measures(tree: LowCostTreeClassifier, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """What a tree is judged by, on held-out rows."""
+    return {"AUC": area(y, tree.predict_proba(X)), "expected_cost": tree.measurement_cost(X).mean(),
+            "nodes": tree.tree_.node_count}  # fmt: skip
+
+
 def one_split(table: data.Table, costs: str, seed: int) -> list[dict]:
     """All algorithms on one split."""
     train, choose, judge = data.split(table.y, seed)
     tests = data.Tests(table.X.iloc[train])
     X = [tests(table.X.iloc[rows]).to_numpy() for rows in (train, choose, judge)]
-    prices = np.ones(len(tests.names))
-    if costs == "random":
-        prices = np.random.default_rng(seed).integers(1, 11, len(tests.names))
     arguments = {
-        "feature_costs": prices,
-        "min_probability": max(0.005, 2 / len(train)),  # small tables: the smallest leaf has two rows
+        "feature_costs": prices(len(tests.names), costs, seed),
+        "min_probability": smallest_leaf(len(train)),
         "random_state": seed,
         "cv": FOLDS,
     }
@@ -69,9 +82,7 @@ def one_split(table: data.Table, costs: str, seed: int) -> list[dict]:
         out.append(
             {
                 "table": table.name, "costs": costs, "seed": seed, "algorithm": name,
-                "AUC": area(table.y[judge], tree.predict_proba(X[2])),
-                "expected_cost": tree.measurement_cost(X[2]).mean(),
-                "nodes": tree.tree_.node_count,
+                **measures(tree, X[2], table.y[judge]),
             }
         )  # fmt: skip
     return out

@@ -21,7 +21,6 @@ TIMED_TABLES = (*OF_THE_PAPER, "fico_heloc", "compas")
 TIMED_ROWS, REPEATS = 1_500, 3
 PRINTED = ("C4.5", "EC4.5", "ASR")
 MEASURES = {"AUC": ("AUC", True), "expected cost": ("expected_cost", False), "nodes": ("nodes", False)}
-LEVEL = 0.05
 KEPT = Path(__file__).with_name("results") / "tables.csv"  # of the comparison of all algorithms
 COSTS = ("unit", "random")
 
@@ -66,26 +65,15 @@ def one_path(table: data.Table, costs: str, seed: int) -> list[dict]:
     train, _, judge = data.split(table.y, seed)
     tests = data.Tests(table.X.iloc[train])
     X, held_out = (tests(table.X.iloc[rows]).to_numpy() for rows in (train, judge))
-    arguments = {"feature_costs": prices(len(tests.names), costs, seed), "min_probability": smallest_leaf(len(train))}
+    arguments = {"feature_costs": comparison.prices(len(tests.names), costs, seed),
+                 "min_probability": comparison.smallest_leaf(len(train))}  # fmt: skip
     rows = []
     for name in NAMES:
         for weight in WEIGHTS:
             tree = LowCostTreeClassifier.named(name, **arguments, complexity_weight=weight).fit(X, table.y[train])
             rows.append({"table": table.name, "costs": costs, "seed": seed, "algorithm": name, "weight": weight,
-                         "AUC": comparison.area(table.y[judge], tree.predict_proba(held_out)),
-                         "expected_cost": tree.measurement_cost(held_out).mean(),
-                         "nodes": tree.tree_.node_count})  # fmt: skip
+                         **comparison.measures(tree, held_out, table.y[judge])})  # fmt: skip
     return rows
-
-
-def prices(n_tests: int, costs: str, seed: int) -> np.ndarray:
-    """Costs of 1, or drawn from 1 to 10."""
-    return np.ones(n_tests) if costs == "unit" else np.random.default_rng(seed).integers(1, 11, n_tests)
-
-
-def smallest_leaf(n_rows: int) -> float:
-    """The paper's theta: small tables may have leaves of two rows."""
-    return max(0.005, 2 / n_rows)
 
 
 def draw_weights(means: pd.DataFrame):
@@ -117,7 +105,7 @@ def nemenyi(study) -> None:
     n_tables, algorithms = kept["table"].nunique(), list(comparison.ALGORITHMS)
     distance = critical_distance(len(algorithms), n_tables)
     study.heading(f"Figs. 10 to 15: all pairs of {len(algorithms)} algorithms on {n_tables} tables (Nemenyi)")
-    study.show(f"Critical difference of mean ranks (Nemenyi, level {LEVEL}): {distance:.2f}\n")
+    study.show(f"Critical difference of mean ranks (Nemenyi, level {comparison.LEVEL}): {distance:.2f}\n")
     ranks, told = {}, []
     for costs in COSTS:
         for measure, (column, largest_first) in MEASURES.items():
@@ -136,7 +124,7 @@ def nemenyi(study) -> None:
 
 def critical_distance(algorithms: int, tables: int) -> float:
     """Nemenyi: mean ranks of any two algorithms further apart than this differ at the level (Demšar 2006)."""
-    q = studentized_range.ppf(1 - LEVEL, algorithms, np.inf) / np.sqrt(2)
+    q = studentized_range.ppf(1 - comparison.LEVEL, algorithms, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(algorithms * (algorithms + 1) / (6 * tables)))
 
 
@@ -195,10 +183,11 @@ def times(study) -> None:
         study.step(f"times: {name}")
         table = data.read("classification", name, study.data_dir, TIMED_ROWS)
         X = data.Tests(table.X)(table.X).to_numpy()
-        costs = prices(X.shape[1], "random", 0)
+        costs = comparison.prices(X.shape[1], "random", 0)
         row = {"table": table.name, "rows": len(X), "tests": X.shape[1]}
         for algorithm in TIMED:
-            tree = LowCostTreeClassifier.named(algorithm, feature_costs=costs, min_probability=smallest_leaf(len(X)))
+            tree = LowCostTreeClassifier.named(algorithm, feature_costs=costs,
+                                                min_probability=comparison.smallest_leaf(len(X)))  # fmt: skip
             tree.fit(X, table.y)  # compiles
             row[algorithm] = min(seconds(tree, X, table.y) for _ in range(REPEATS))
         rows.append(row)
@@ -237,8 +226,7 @@ def three_trees(study) -> None:
                 ).estimator.complexity_weight
                 tree = LowCostTreeClassifier.named(name, min_probability=0.01, complexity_weight=weight)
             tree.fit(X[0], table.y[train])
-            found.append([comparison.area(table.y[judge], tree.predict_proba(X[2])),
-                          tree.measurement_cost(X[2]).mean(), tree.tree_.node_count])  # fmt: skip
+            found.append(list(comparison.measures(tree, X[2], table.y[judge]).values()))
             if seed == 0:
                 words.append(f"{name}, first split\n{tree.export_text()}")
         mean, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
