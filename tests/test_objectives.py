@@ -1,5 +1,7 @@
 """Objectives as users meet them: names, metrics of scikit-learn, paths, refusals; and why they are optimal."""
 
+import threading
+import time
 import warnings
 from dataclasses import replace
 from fractions import Fraction
@@ -334,8 +336,16 @@ def test_progress_is_told_with_valid_bounds(labelled, objective, monkeypatch):
     X, y, w = labelled
     monkeypatch.setattr(limits, "LOOK_EVERY", 1e-4)  # so that there are looks while so small a search runs
     job = OptimalTreeClassifier(2, 0.005, objective=objective)._prepare(X, y, w)
-    seen = []
-    solution = solver_for(objective)(job.problem, SearchLimits(progress=seen.append))
+    seen, told = [], threading.Lock()
+
+    def tell(progress):
+        """Reports that overlapped, from the search and from the thread that waits for it, came out of order."""
+        assert told.acquire(blocking=False)
+        time.sleep(1e-3)
+        seen.append(progress)
+        told.release()
+
+    solution = solver_for(objective)(job.problem, SearchLimits(progress=tell))
     assert solution.status.proved and len(seen) > 2
     assert all(p.lower_bound <= solution.objective + 1e-9 <= p.objective + 2e-9 for p in seen)
     assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)

@@ -154,10 +154,12 @@ class ScoreSearch:
         """Of the best tree; infinite before there is one."""
         return math.inf if self.best is None else self.best.value
 
-    def report(self, work: int) -> None:
-        """Call the user's callback with the value, the bound, and subproblems so far."""
+    def report(self, work: int, known: float = 0.0) -> None:
+        """Call the user's callback with the value, the bound (``known``, if it is higher), and subproblems so far."""
         if self.limits.progress is not None:
-            value, bound = (self._total * float(x) for x in (self.value, min(self.bound, self.value)))
+            value = self.value  # read once: another thread may find a better tree meanwhile
+            bound = min(max(self.bound, known), value)
+            value, bound = self._total * float(value), self._total * float(bound)
             self.limits.progress(Progress(self.clock.seconds(), value, bound, 0.0, work))
 
     def made_solution(

@@ -203,10 +203,10 @@ class _Monotone(ScoreSearch):
         return max(most, 1)
 
     def _look_at(self, points: Points) -> None:
+        """Keep the best of these trees; progress is told by the thread that waits, so that reports never overlap."""
         self.points += len(points.values)
         for i, (_, false_positives, missed, leaves) in enumerate(points.values.tolist()):
             self._take((false_positives, missed + self.sums.P, leaves), lambda i=i: read_tree(points.trees[i]))
-        self.report(self.points)
 
     def _take(self, criteria: tuple[int, int, int], tree) -> None:
         """Keep a tree if it is better than the best one."""

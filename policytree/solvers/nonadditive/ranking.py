@@ -106,6 +106,7 @@ class _RankingRun(ScoreSearch):
             self.status = Status.INFEASIBLE
             return
         self.bound = self.floor + float(self.price)
+        self._report()
         if self.price == 0:  # with a price, a good tree says how many leaves others may have
             self._refuse_huge_trees()
         self._look_for_incumbents()
@@ -141,7 +142,6 @@ class _RankingRun(ScoreSearch):
         if value >= self.value:
             return False
         self.best = _Best(value, splits, leaf_stats)
-        self._report()
         return True
 
     def _pruned(self, splits: Splits, leaf_stats: list) -> tuple[Splits, list]:
@@ -193,7 +193,8 @@ class _RankingRun(ScoreSearch):
             if solution.status in (Status.INTERRUPTED, Status.MEMORY_LIMIT):
                 self.clock.stop(solution.status)
             splits = preorder_splits(solution.tree, self.problem.data)
-            self._take(splits)
+            if self._take(splits):
+                self._report()
             curve = self._mixed(curve, splits, 1.0 if k == 0 else max(2.0 / (k + 2), LEAST_STEP))
         self.curve = curve
 
@@ -227,8 +228,8 @@ class _RankingRun(ScoreSearch):
         for k in range(1 if shallow else ROUNDS_OF_CURVES):
             self.search = search = self._new_search(curve, boxes)
             least = search.least_cost(self._cutoff(search.reference)[0])
-            bound = self._raise_bound(search.reference, least)
-            self._report()
+            bound = self._bound(search.reference, least)
+            self.bound = max(self.bound, bound)
             if self.clock.stopped:  # what was proved until then is a bound all the same
                 return None
             if self.bound >= float(self.value) - ROUNDING:
@@ -307,11 +308,9 @@ class _RankingRun(ScoreSearch):
         cutoff = reference.cutoff(float(self.value), h) + ROUNDING
         return float((cutoff + reference.price * h)[1:].max()), cutoff
 
-    def _raise_bound(self, reference: Reference, least: float) -> float:
-        """What the least cost of all trees, prices included, says of what they lose."""
-        bound = float(self._bounds(reference, least).min())
-        self.bound = max(self.bound, min(bound - ROUNDING, float(self.value)))
-        return bound - ROUNDING
+    def _bound(self, reference: Reference, least: float) -> float:
+        """What the least cost of all trees, prices included, says of what they lose; at most the incumbent's value."""
+        return min(float(self._bounds(reference, least).min()) - ROUNDING, float(self.value))
 
     def _bounds(self, reference: Reference, least: float) -> np.ndarray:
         """By number of leaves, what trees lose at least if their costs and prices sum up to ``least`` or more."""
@@ -319,10 +318,11 @@ class _RankingRun(ScoreSearch):
         return reference.loss_at(least - reference.price * h, h)
 
     def _report(self) -> None:
+        """Report, from the thread that waits while another one searches: that one never does, or they would overlap."""
         if self.limits.progress is not None:
-            if self.search is not None:
-                self._raise_bound(self.search.reference, self.search.least_so_far())
-            self.report(self._entered())
+            search = self.search
+            known = self.bound if search is None else self._bound(search.reference, search.least_so_far())
+            self.report(self._entered(), known)
 
     def _entered(self) -> int:
         """Sets and unfinished trees so far."""
