@@ -67,7 +67,7 @@ too small."""
 def load_rand_hie(*, arms: str = "plan", outcome: str = "visits", sites: str = "all") -> Dataset:
     """RAND Health Insurance Experiment.
 
-    .. deprecated:: 0.1
+    .. deprecated:: 0.9
         Use ``load_dataset("rand-hie", sites="all")``; this name goes with the next release.
     """
     message = 'load_rand_hie goes with the next release; use load_dataset("rand-hie", sites="all").'

@@ -366,7 +366,7 @@ def _legend(trees: Sequence[Tree], colors: Mapping[Any, Any], width: float) -> t
 def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
     """Draw a policy tree.
 
-    .. deprecated:: 0.1
+    .. deprecated:: 0.9
         Use the estimator's ``plot``, or :meth:`PolicyTreeDisplay.from_tree`; this name goes with the next release.
     """
     is_tree = isinstance(tree_or_estimator, Tree)
