@@ -1,4 +1,7 @@
-"""Every public class and function has an example in its docstring, and examples print what they say."""
+"""Every public class and function has an example in its docstring, and examples print what they say.
+
+Public is what a package exports, and what a page of the API lists: also where a result's class lives.
+"""
 
 import doctest
 import importlib
@@ -8,6 +11,7 @@ import re
 import pytest
 
 from policytree.common.docstrings import entries
+from tests.api_pages import PAGES, listed
 
 PACKAGES = ("policytree", "policytree.objectives", "policytree.solvers", "policytree.weighting")
 DASK = "policytree.on_dask"
@@ -16,13 +20,13 @@ CHAIN = re.compile(r"^ +As (for|in) ", re.MULTILINE)  # instead of a description
 
 
 def public_names():
-    """Classes and functions that packages export, each once, by their names there."""
+    """Classes and functions that packages export or pages of the API list, each once, by their names there."""
+    exported = ((name, each) for name in PACKAGES for each in {*importlib.import_module(name).__all__} - SUPERSEDED)
     found = {}
-    for package in map(importlib.import_module, PACKAGES):
-        for name in sorted({*package.__all__} - SUPERSEDED):
-            item = inspect.unwrap(getattr(package, name))
-            if inspect.isclass(item) or inspect.isfunction(item):
-                found.setdefault(id(item), pytest.param(item, id=f"{package.__name__}.{name}"))
+    for package, name in [*sorted(exported), *sorted(listed())]:
+        item = inspect.unwrap(getattr(importlib.import_module(package), name))
+        if inspect.isclass(item) or inspect.isfunction(item):
+            found.setdefault(id(item), pytest.param(item, id=f"{package}.{name}"))
     return list(found.values())
 
 
@@ -39,16 +43,39 @@ def test_examples_print_what_they_say(item):
         pytest.importorskip("dask.dataframe")
     text = inspect.getdoc(item)
     assert "\nExamples\n--------\n>>> " in text
-    example = doctest.DocTestParser().get_doctest(text, {}, item.__qualname__, inspect.getsourcefile(item), 0)
+    assert examples_that_hold(text, item.__qualname__, inspect.getsourcefile(item)) > 0
+
+
+def examples_that_hold(text, name, path) -> int:
+    """How many examples a text has; all of them print what they say."""
+    example = doctest.DocTestParser().get_doctest(text, {}, name, path, 0)
     said = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     runner.run(example, out=said.append)
     assert not said, "".join(said)
-    assert runner.tries > 0
+    return runner.tries
 
 
-def test_every_package_exports_something_with_examples():
-    assert len(public_names()) > 110
+@pytest.mark.parametrize("page", sorted(PAGES.glob("*.rst")), ids=lambda path: path.stem)
+def test_pages_of_the_api_show_what_is_no_class_or_function(page):
+    """Dictionaries have no docstring: their page describes them, with an example."""
+    text = page.read_text(encoding="utf-8")
+    for part in text.split("\n.. data:: ")[1:]:
+        assert examples_that_hold(part, part.split()[0], str(page)) > 0
+
+
+def test_names_that_pages_list_have_examples_somewhere():
+    """Nothing that a page lists escapes the two tests above."""
+    tested = {id(param.values[0]) for param in public_names()}
+    described = {
+        name
+        for page in PAGES.glob("*.rst")
+        for name in re.findall(r"^\.\. data:: (\w+)$", page.read_text(), re.MULTILINE)
+    }
+    for module, name in listed():
+        item = inspect.unwrap(getattr(importlib.import_module(module), name))
+        assert id(item) in tested or name in described, f"{module}.{name}"
+    assert len(tested) > 170
 
 
 def arguments_without_description(function) -> list[str]:

@@ -20,6 +20,7 @@ import pytest
 
 import policytree
 from policytree.common.lazy import homes_in
+from tests.api_pages import listed
 
 DOCS = Path(policytree.__file__).parents[1] / "docs"
 HOW_TO = sorted((DOCS / "scripts" / "how_to").glob("*.py"))
@@ -121,20 +122,6 @@ def test_pictures_can_be_drawn(path, execute, monkeypatch):
     monkeypatch.syspath_prepend(path.parent)
     execute(path)
     assert path.stem == "example_tables" or plt.get_fignums()
-
-
-def listed() -> set[tuple[str, str]]:
-    """Module and name of everything that the pages of the API list."""
-    found = set()
-    for page in (DOCS / "api").glob("*.rst"):
-        module, within = "policytree", False
-        for line in page.read_text(encoding="utf-8").splitlines():
-            if line.startswith(".. "):
-                within = line.startswith(".. autosummary::")
-                module = line.split()[-1] if "currentmodule" in line else module
-            elif within and re.fullmatch(r"   \w+", line):
-                found.add((module, line.strip()))
-    return found
 
 
 @pytest.mark.parametrize("package", ["policytree", "policytree.objectives", "policytree.weighting"])

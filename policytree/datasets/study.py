@@ -49,6 +49,15 @@ class Dataset:
     instrument : str or None
         Column of what every row was offered, or was moved by, where people chose their treatments themselves; the
         propensity is then that of offers.
+
+    Examples
+    --------
+    >>> from policytree import DRPolicyTree, load_dataset
+    >>> study = load_dataset("rand-hie")
+    >>> study.treatment, study.direction, study.groups
+    ('plan', 'minimize', 'household')
+    >>> sorted(study.fit_arguments())
+    ['T', 'W', 'X', 'Y', 'groups', 'propensity']
     """
 
     name: str

@@ -23,6 +23,16 @@ class SearchGrid:
         Columns that have any.
     exact : bool
         Whether these are all splits that tell rows apart; False if long columns were thinned (``max_bins``).
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> X, rewards = [[1.0, 5.0], [2.0, 5.0], [3.0, 6.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]]
+    >>> grid = PolicyTree(max_depth=1).fit(X, rewards).search_grid_
+    >>> print(grid)
+    3 possible splits of 2 covariates
+    >>> grid.exact
+    True
     """
 
     n_splits: int

@@ -43,6 +43,14 @@ class Estimate:
     between_variance : float
         Variance of the estimate between repetitions of a cross-fitting (b); part of the standard error. Zero where
         nothing was repeated.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import policy_value
+    >>> rewards = pd.DataFrame({"drug": [2.0, 0.0, 1.0, 3.0], "none": [0.0, 1.0, 1.0, 0.0]})
+    >>> policy_value(["drug", "none", "none", "drug"], rewards)
+    Estimate(value=1.75, standard_error=0.479, 95% interval [0.22652, 3.27348], n=4, n_clusters=4)
     """
 
     value: float

@@ -39,6 +39,12 @@ def guess_depth(n_estimators: int, max_depth: int) -> int:
     -----
     McTavish et al., "Fast sparse decision tree optimization via reference ensembles", AAAI 2022, Theorem 4.2; the VC
     dimension of ensembles is bounded after Shalev-Shwartz and Ben-David (2014), Lemma 10.3, which needs K, B >= 3.
+
+    Examples
+    --------
+    >>> from policytree.guesses import guess_depth
+    >>> guess_depth(10, 3), guess_depth(100, 3)
+    (11, 15)
     """
     for name, value in (("n_estimators", n_estimators), ("max_depth", max_depth)):
         if not is_whole(value) or value < 1:

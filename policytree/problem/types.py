@@ -466,6 +466,18 @@ class Solution:
         solver, whose guarantee is ``lower_bound``. Each solver documents its keys.
     compile_seconds : float
         Wall time that compiling took before the search; 0 if the kernels were on disk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree.problem.types import Problem
+    >>> from policytree.solvers import solve_direct
+    >>> from policytree.solvers.core.binning import bin_matrix
+    >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> data = bin_matrix(np.array([[1.0], [2.0], [3.0]]))
+    >>> solution = solve_direct(Problem(data, losses, leaf_penalty=0.1, max_depth=1))
+    >>> solution.objective, solution.objective - solution.lower_bound <= solution.resolution
+    (0.2, True)
     """
 
     tree: Tree

@@ -86,6 +86,10 @@ def regime_json(trees: NamedTrees, *, indent: int | None = None) -> str:
 def regime_from_json(text: str | bytes) -> list[tuple[str, Tree]]:
     """Names and trees of the stages of a regime that :meth:`policytree.TreatmentRegime.to_json` wrote.
 
+    Parameters
+    ----------
+    text : str or bytes
+
     Raises
     ------
     InputError

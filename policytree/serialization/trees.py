@@ -52,6 +52,16 @@ def to_dict(tree: Tree) -> dict[str, Any]:
     ------
     InputError
         If the tree is not well formed, or a label has a type that could not be restored.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> from policytree.serialization import to_dict
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    >>> fields = to_dict(tree)
+    >>> fields["children_left"], fields["threshold"]
+    ([1, -1, -1], [2.5, 'NaN', 'NaN'])
     """
     check_tree(tree)
     return {
@@ -81,11 +91,29 @@ def from_dict(data: dict[str, Any]) -> Tree:
     Fields that are not part of the format are ignored, so that programs may add their own; the field ``"checksum"``, if
     there is one, is that of all others.
 
+    Parameters
+    ----------
+    data : dict
+        What :func:`to_dict` returned, possibly by way of JSON.
+
+    Returns
+    -------
+    Tree
+
     Raises
     ------
     InputError
         If a field is missing or malformed, names stand twice, the nodes do not form one binary tree in preorder, or the
         checksum says that something was changed.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> from policytree.serialization import from_dict, to_dict
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    >>> from_dict({**to_dict(tree), "made for": "ward 3"}).node_count
+    3
     """
     _check_header(data)
     refuse_changed(data, "saved tree")
@@ -132,6 +160,17 @@ def to_json(tree: Tree, *, indent: int | None = None) -> str:
     ------
     InputError
         As :func:`to_dict`.
+
+    Examples
+    --------
+    >>> import json
+    >>> from policytree import PolicyTree
+    >>> from policytree.serialization import to_json
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    >>> fields = json.loads(to_json(tree))
+    >>> fields["format"], fields["version"], len(fields["checksum"])
+    ('policytree.tree', 1, 64)
     """
     return text_with_checksum(to_dict(tree), indent=indent)
 
@@ -141,11 +180,28 @@ def from_json(text: str | bytes) -> Tree:
 
     Texts without a checksum, as earlier versions wrote them, are read too.
 
+    Parameters
+    ----------
+    text : str or bytes
+
+    Returns
+    -------
+    Tree
+
     Raises
     ------
     InputError
         If the text is not strict JSON, was changed after it was saved, or does not describe a tree; see
         :func:`from_dict`.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> from policytree.serialization import from_json, to_json
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    >>> from_json(to_json(tree)).node_count
+    3
     """
     if not isinstance(text, str | bytes):
         raise InputError(f"from_json takes text; got {type(text).__name__} (from_dict takes dictionaries).")

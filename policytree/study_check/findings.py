@@ -37,6 +37,19 @@ class Finding:
         How many rows it concerns, where it is about some of them; 0 otherwise.
     treatment : str
         The treatment that it is about, as text, where it is about one; "" otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import check_study
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=500)
+    >>> X = pd.DataFrame({"age": rng.integers(20, 80, size=500), "score": np.exp(y)})
+    >>> finding = check_study(X, rng.choice(["drug", "none"], size=500), y).findings[0]
+    >>> finding.severity, finding.kind, finding.column
+    ('serious', 'determines outcome', 'score')
+    >>> finding.remedy.split(",")[0]
+    'If it is the outcome in another form'
     """
 
     severity: str
@@ -60,6 +73,17 @@ class StudyCheck:
     findings : tuple of Finding
     n_rows, n_columns : int
         What was looked at.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import check_study
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=500)
+    >>> X = pd.DataFrame({"age": rng.integers(20, 80, size=500), "score": np.exp(y)})
+    >>> found = check_study(X, rng.choice(["drug", "none"], size=500), y)
+    >>> found.n_rows, found.n_columns, [finding.kind for finding in found.findings]
+    (500, 2, ['determines outcome', 'looks randomised'])
     """
 
     findings: tuple[Finding, ...]

@@ -109,6 +109,20 @@ def export_sql(
 
     Whether texts are equal is up to the database: by the usual collations of MySQL, "a" is "A". Truth values that the
     tree knows as numbers must be numbers, 0 and 1: ``CAST`` columns that the database has as BOOLEAN.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree import PolicyTree
+    >>> from policytree.trees.source_code import export_sql
+    >>> X = pd.DataFrame({"sex": ["f", "f", "m", "m"]})
+    >>> rewards = pd.DataFrame({"drug": [1, 1, 0, 0], "none": [0, 0, 2, 2]})
+    >>> print(export_sql(PolicyTree(max_depth=1).fit(X, rewards).tree_))
+    CASE WHEN "sex" = 'f' THEN
+      'drug'
+    ELSE
+      'none'
+    END AS "policy"
     """
     if dialect not in DIALECTS:
         raise InputError(f"dialect must be one of {', '.join(map(repr, DIALECTS))}; got {dialect!r}.")
@@ -222,6 +236,17 @@ def export_python(tree: Tree, *, name: str = "policy") -> str:
     InputError
         If the name is no name of a function, the tree has more than 90 levels, or a label or category is neither text,
         a number, a boolean nor None.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> from policytree.trees.source_code import export_python
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    >>> source, program = export_python(tree, name="treat"), {}
+    >>> exec(source, program)
+    >>> program["treat"]({"x0": 1.7}), program["treat"]({"x0": 3.5})
+    (0, 1)
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"name must be the name of a Python function, such as 'policy'; got {quoted(name)}.")

@@ -101,6 +101,17 @@ def export_text(tree: Tree, *, missing: bool = True) -> str:
     -------
     str
         Leaves show the action, and the number and share of training rows, if there were any.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> from policytree.trees.text import export_text
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    >>> print(export_text(tree))
+    x0 ≤ 2.5?
+    ├─ yes: 0  (2 rows, 50.0%)
+    └─ no:  1  (2 rows, 50.0%)
     """
     lines = []
     before = {0: ("", "")}  # what stands before a node's own line, and before those of its children
@@ -120,7 +131,7 @@ def _dot_string(text: str) -> str:
 
 
 def export_graphviz(tree: Tree, *, missing: bool = True) -> str:
-    """Write the tree in Graphviz' DOT language.
+    r"""Write the tree in Graphviz' DOT language.
 
     Parameters
     ----------
@@ -131,6 +142,23 @@ def export_graphviz(tree: Tree, *, missing: bool = True) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> from policytree.trees.text import export_graphviz
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
+    >>> tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    >>> print(export_graphviz(tree))
+    digraph policytree {
+      node [shape=box, fontname=Helvetica];
+      edge [fontname=Helvetica];
+      0 [label="x0 ≤ 2.5?"];
+      0 -> 1 [label="yes"];
+      0 -> 2 [label="no"];
+      1 [label="0\n2 rows, 50.0%", style=rounded];
+      2 [label="1\n2 rows, 50.0%", style=rounded];
+    }
     """
     out = ["digraph policytree {", "  node [shape=box, fontname=Helvetica];", "  edge [fontname=Helvetica];"]
     for node in range(tree.node_count):

@@ -57,6 +57,17 @@ class HeterogeneityTest:
     baseline : label
     n, n_clusters : int
         Rows, and clusters (rows without clusters), with positive weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import heterogeneity_test
+    >>> rng = np.random.default_rng(0)
+    >>> X, T = rng.normal(size=(300, 2)), rng.integers(2, size=300)
+    >>> Y = X[:, 0] + T * X[:, 1] + rng.normal(size=300)
+    >>> test = heterogeneity_test(Y, T, X=X, propensity=0.5, random_state=0)
+    >>> test.p_value == min(1.0, 2 * min(test.p_predicted, test.p_linear))
+    True
     """
 
     p_value: float

@@ -33,6 +33,21 @@ class BestComparison:
     candidates : tuple of str
         The alternatives that may be the best: not shown worse than ``best`` at this level, the best first.
     direction : {"maximize", "minimize"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, cross_val_policy_value
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
+    >>> values.against_best.candidates  # these rows do not tell which treatment is best for everybody
+    ('always none', 'always drug')
+    >>> 0.0 < values.against_best.lower < values.against_best.value < values.against_best.upper
+    True
     """
 
     value: float

@@ -48,14 +48,14 @@ class OfferRule:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, OfferRule, offer_rule
+    >>> from policytree import DRPolicyTree, offer_rule
     >>> rng = np.random.default_rng(0)
     >>> offer = rng.integers(2, size=200)
     >>> T, X = offer * rng.integers(2, size=200), rng.normal(size=(200, 1))
     >>> found = offer_rule(DRPolicyTree(max_depth=0, cv=2), T + rng.normal(size=200), T, X=X, instrument=offer,
     ...                    propensity=0.5, offer_costs={1: 0.1}, treatment_cost=2.0, value=False)
-    >>> isinstance(found, OfferRule), found.costs_text()
-    (True, 'net of what offers cost (1 0.1) and of 2 per taker of 1')
+    >>> found.costs_text()
+    'net of what offers cost (1 0.1) and of 2 per taker of 1'
     """
 
     estimator: DRPolicyTree

@@ -45,6 +45,21 @@ class HonestLeaves:
         The value of this tree.
     against_best : BestComparison
         The comparison of this tree with the best single treatment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, honest_leaf_summary
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> found = honest_leaf_summary(model, Y, T, X=X, propensity=0.5, random_state=0)
+    >>> found.leaves[["n", "arm"]].values.tolist()
+    [[44, 'none'], [56, 'drug']]
+    >>> len(found.rows)  # judged by one half of the people, learnt from the other
+    100
     """
 
     estimator: Any

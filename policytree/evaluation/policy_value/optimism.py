@@ -42,6 +42,20 @@ class Optimism:
     difference : Estimate
         Training value less held-out value, in the outcome's unit. Where larger outcomes are better it is positive for a
         flattered rule, otherwise negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, cross_val_policy_value
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
+    >>> optimism = values.optimism["policy tree"]
+    >>> optimism.difference.value > 0.0  # the rows that chose the tree flatter it
+    True
     """
 
     training_value: float

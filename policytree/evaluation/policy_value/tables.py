@@ -116,6 +116,21 @@ class PolicyValueTable:
         groups of all columns together), and the shares that get each treatment.
     gaps : tuple of GroupGap
         Differences between groups that the estimator was to limit (``max_share_gap``, ``max_value_gap``).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, cross_val_policy_value
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
+    >>> list(values.estimates)
+    ['policy tree', 'always drug', 'always none', 'status quo', 'plug-in rule']
+    >>> values.differences["always none"].lower > 0.0  # the tree is better than no drug for anybody
+    True
     """
 
     verdict: Verdict

@@ -180,6 +180,21 @@ class Benchmark:
         Of its effect on the outcome regression and on the weights, -1 to 1; NaN where it has none on one of them.
     change : float
         The estimate without it less the estimate with it, in the outcome's unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import RewardEstimator, nuisances_without, omitted_variable_bounds
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.normal(size=(400, 1))
+    >>> T = np.where(age[:, 0] + rng.normal(size=400) > 0, "drug", "none")
+    >>> Y = age[:, 0] + (T == "drug") + rng.normal(size=400)
+    >>> model = RewardEstimator(cv=2, random_state=0).fit(Y, T, X=age)
+    >>> without = nuisances_without(model, Y, T, X=age, covariates=[0])
+    >>> known = {"propensity": model.propensity_, "regression": model.regression_, "benchmarks": without}
+    >>> [benchmark] = omitted_variable_bounds("drug", Y, T, **known, baseline="none", random_state=0).benchmarks
+    >>> benchmark.name, benchmark.outcome_gain > 0.5, benchmark.change > 0.0  # without age, the drug looks too good
+    ('0', True, True)
     """
 
     name: str
@@ -219,6 +234,20 @@ class OmittedVariableBounds:
         "held out", or "training rows": then numbers flatter the policy, and there are no intervals.
     held_out_by : str
         How the rules of a held-out table were kept from the rows that judge them; empty for a fixed rule.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import omitted_variable_bounds
+    >>> rng = np.random.default_rng(0)
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = 1.0 * (T == "drug") + rng.normal(size=200)
+    >>> regression = pd.DataFrame({"drug": np.ones(200), "none": np.zeros(200)})
+    >>> known = {"propensity": 0.5, "regression": regression}
+    >>> found = omitted_variable_bounds("drug", Y, T, **known, baseline="none", random_state=0)
+    >>> bounds = found.bounds(0.1, 0.1)  # an omitted variable that explains a tenth of what is left of both
+    >>> 0.0 < bounds.lower < found.estimate.value < bounds.upper
+    True
     """
 
     estimate: Estimate

@@ -46,6 +46,21 @@ class PolicyStability:
         More than ``n_resamples`` after Ctrl-C, and where resamples failed.
     failures : tuple of str
         Why nothing was learnt from the resamples that are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, policy_stability
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(200, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> found = policy_stability(model, Y, T, X=X, propensity=0.5, n_resamples=5, random_state=0)
+    >>> found.policies.shape, found.n_leaves  # five trees, each applied to all people
+    ((5, 200), (2, 2, 2, 2, 2))
+    >>> found.feature_shares()["root"].to_dict()
+    {'x0': 1.0}
     """
 
     treatments: np.ndarray

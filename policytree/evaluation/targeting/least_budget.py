@@ -19,6 +19,17 @@ class BudgetEstimate:
     lower, upper : float
         Ends of the set of budgets at which the curve's interval holds the gain; infinite where no budget may suffice.
     level : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from policytree import qini_curve
+    >>> rng = np.random.default_rng(0)
+    >>> effects = np.column_stack([np.zeros(2_000), rng.normal(size=(2_000, 2))])
+    >>> scores = effects + rng.normal(size=effects.shape)
+    >>> curve = qini_curve(effects, scores, {1: 1.0, 2: 3.0}, held_out=True)
+    >>> curve.budget_for(0.5)
+    BudgetEstimate(value=0.472415, 95% interval [0.384657, 0.55069])
     """
 
     value: float
