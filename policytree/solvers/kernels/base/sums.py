@@ -125,6 +125,12 @@ def round_planes(rows, rules):
     return Rounded(to, errors, shift, total)
 
 
+@kernel(inline="always")
+def rounding_range(rounded, n):
+    """How much a tree of depth two may cost beyond its rounded value less the errors of both sides."""
+    return 2 * rounded.error + n * ((1 << rounded.shift) >> 1) if rounded.error > 0 else 0
+
+
 @kernel
 def prefix_sums(rows, first, n_planes):
     """Cumulated sums of planes ``first``, ... over every feature's codes, shape (n_planes, S), int64."""

@@ -11,7 +11,7 @@ Symbols: see base/layout.py.
 import numpy as np
 
 from policytree.solvers.kernels.base.layout import FEASIBLE, INF, SIMILAR, STOP, Bounds, Rows, Rules, i8, long_1d
-from policytree.solvers.kernels.base.sums import price_below, two_leaves
+from policytree.solvers.kernels.base.sums import price_below, rounding_range, two_leaves
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.class_tiles import make_class_tiles, scan_classes
 from policytree.solvers.kernels.depth_two.first_splits import exact_value, second_split
@@ -88,21 +88,39 @@ def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
         chosen.values[j] = (min(left + y, x + right) if leaves == 3 else left + right) + charges[price, last]
 
 
+@kernel(separate=True)
+def make_exact(rows, rules, leaves, work, found, low):
+    """Evaluate a tree in int64, unless its bound ``low`` says what it costs."""
+    if low >= found.value:
+        return found
+    return Found(exact_value(rows, rules, leaves, found.feature, found.cut, work.exact), found.feature, found.cut)
+
+
 @kernel(separate=True, borrows=True)
-def try_chosen(f, n, rows, rules, leaves, work, chosen, best):
-    """Evaluate chosen cuts exactly, the most promising first: what is exact saves the evaluation of others."""
+def try_chosen(f, n, rows, rules, leaves, work, chosen, best, low):
+    """Compare the chosen cuts, the most promising first, with the best tree, which costs ``low`` to ``best.value``.
+
+    Returns the best tree, and what it costs at least. Trees are evaluated in int64 only where rounding hides which of
+    two is better.
+    """
+    slack = rounding_range(work.rounded, rows.n)
     while True:
         j = 0
         for e in range(1, n):
             j = e if chosen.values[e] < chosen.values[j] else j
         value = chosen.values[j]
         if value >= best.value:
-            return best
+            return best, low
         chosen.values[j] = INF
-        if work.rounded.error > 0:
-            value = exact_value(rows, rules, leaves, f, chosen.cuts[j], work.exact)
-        if value < best.value:
-            best = Found(value, f, chosen.cuts[j])
+        here = Found(value + slack, f, chosen.cuts[j])
+        if here.value > low and slack > 0:
+            best = make_exact(rows, rules, leaves, work, best, low)
+            low = best.value
+            here = make_exact(rows, rules, leaves, work, here, value)
+            value = here.value
+        if here.value < best.value:
+            best = here
+            low = value
 
 
 @kernel(borrows=True)
@@ -139,8 +157,9 @@ def worth_proving(best, enough):
 def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     """Best tree of depth two, given the best whose first feature is not long (see :func:`short_pairs`).
 
-    Cuts whose bound is ``enough`` are not looked into. Returns the best tree found, a bound of all trees (the tree's
-    value, or at least ``enough``), and whether the search was finished: False if stopped.
+    Cuts whose bound is ``enough`` are not looked into. Returns the best tree found, a bound of all trees, and whether
+    the search was finished: False if stopped. The bound is the tree's value, or at least ``enough``; then the tree may
+    cost less than its value.
     """
     bins, offset = rows.bins, rows.offset
     p, n, J = len(bins), rows.n, max(rules.prices, 1)
@@ -164,6 +183,7 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     for b in range(len(work.own.low)):
         work.own.low[b] = INF  # tiles see the splits by the feature itself as well
         work.own.high[b] = INF
+    low = best.value  # and above it, where rounding leaves open what the best tree costs
     again = True
     while again:
         again = False
@@ -184,6 +204,7 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
             again = True
             segment_rows(rows, f, chosen, m, step, kind, segment, x)
             if control[STOP] != 0:
+                best = make_exact(rows, rules, leaves, work, best, low)
                 return best, best.value, False
             if signed:
                 scan_tiles(f, rows, tiles, x, work.splits, at)
@@ -193,13 +214,16 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
                 scan_classes(f, rows, rules, classes, x, work.splits, at)
             value_chosen(f, m, rows, rules, leaves, work, at, chosen)
             keep_values(f, m, first, chosen)
-            best = try_chosen(f, m, rows, rules, leaves, work, chosen, best)
+            best, low = try_chosen(f, m, rows, rules, leaves, work, chosen, best, low)
             if newly:
                 top = worth_proving(best.value, enough)
                 live.count[f] = list_live(live, f, o, cuts, chosen, m, rules, top - paid, similar)
             else:
                 close_chosen(live, chosen, o, live.count[f], m, rules, similar)
-    bound = best.value
+    if low < enough or enough == -INF:
+        best = make_exact(rows, rules, leaves, work, best, low)
+        low = best.value
+    bound = low
     for f in range(p):
         paid = work.sums.charges[rows.groups[f], offset[f + 1] - 1]
         bound = min(bound, live.dropped[f] + paid)
