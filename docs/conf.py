@@ -72,6 +72,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": "api/examples",
     "doc_module": ("policytree",),
     "reference_url": {"policytree": None},
+    "minigallery_sort_order": "page_order.place",
+    "default_thumb_file": str(DOCS / "images" / "page.png"),  # of pages without a picture
     "parallel": 2,
 }
 

@@ -103,6 +103,15 @@ def test_the_sample_report_is_written_once_and_linked(tmp_path, monkeypatch):
         assert f"{page.name}>`__" in source.read_text(encoding="utf-8")
 
 
+def test_the_first_pages_run_is_the_readmes():
+    """One analysis of RAND: the page, the tutorial and the README show the same lines."""
+    said = (DOCS / "snippets" / "rand_hie.txt").read_text(encoding="utf-8")
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert "".join(f"    {line}\n" if line else "\n" for line in said.splitlines()) in readme
+    for page in (DOCS / "index.rst", DOCS / "scripts" / "tutorials" / "trial.py"):
+        assert "snippets/rand_hie.txt" in page.read_text(encoding="utf-8")
+
+
 def test_the_start_pages_code_runs_beside_a_trial(execute, tmp_path):
     rng = np.random.default_rng(0)
     trial = pd.DataFrame({"age": rng.integers(20, 80, 300), "smoker": rng.choice(["yes", "no"], 300)})

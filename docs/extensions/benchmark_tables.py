@@ -7,14 +7,15 @@
 
 ``:rows:`` is a regular expression on the first column (default: all), ``:columns:`` are names of columns (default:
 all), ``:table:`` says which table of the file (default: the first, 0), ``:mark:`` a text whose rows are set in bold,
-``:sweeps:`` shows the ends of the sweeps of `scaling.csv`. Below the table stand the file, the date and the machine
+``:grouped:`` writes the first column once, as a line above the rows that share it, ``:sweeps:`` shows the ends of the
+sweeps of `scaling.csv`. Below the table stand the file, the date and the machine
 that its head names, and the command. A CSV file is taken too. What does not exist is an error: results that move are
 noticed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from docutils import nodes
@@ -26,19 +27,28 @@ from sphinx.util.docutils import SphinxDirective
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 
 
-def table_node(table: Table, mark: str | None = None) -> nodes.table:
-    """A docutils table; rows that hold the marked text in bold."""
+def table_node(table: Table, mark: str | None = None, grouped: bool = False) -> nodes.table:
+    """A docutils table; rows that hold the marked text in bold, or rows below a line with what they share first."""
     head, rows = table
-    group = nodes.tgroup(cols=len(head))
-    group += [nodes.colspec(colwidth=1) for _ in head]
-    group += nodes.thead("", _row(head, nodes.inline))
-    group += nodes.tbody("", *(_row(row, nodes.strong if mark and mark in row else nodes.inline) for row in rows))
+    width = len(head) - grouped
+    body, above = nodes.tbody(""), None
+    for row in rows:
+        if grouped and row[0] != above:
+            above = row[0]
+            body += _row([above], nodes.inline, span=width, classes=["group"])
+        body += _row(row[grouped:], nodes.strong if mark and mark in row else nodes.inline)
+    group = nodes.tgroup(cols=width)
+    group += [nodes.colspec(colwidth=1) for _ in range(width)]
+    group += nodes.thead("", _row(head[grouped:], nodes.inline))
+    group += body
     return nodes.table("", group, classes=["benchmark"])
 
 
-def _row(cells: Iterable[str], style) -> nodes.row:
-    made = (nodes.entry("", nodes.paragraph("", "", style("", cell.replace("`", "")))) for cell in cells)
-    return nodes.row("", *made)
+def _row(cells: Iterable[str], style, span: int = 1, classes: Sequence[str] = ()) -> nodes.row:
+    made = [nodes.entry("", nodes.paragraph("", "", style("", cell.replace("`", "")))) for cell in cells]
+    if span > 1:
+        made[0]["morecols"] = span - 1
+    return nodes.row("", *made, classes=list(classes))
 
 
 class BenchmarkTable(SphinxDirective):
@@ -51,6 +61,7 @@ class BenchmarkTable(SphinxDirective):
         "table": directives.nonnegative_int,
         "mark": directives.unchanged,
         "command": directives.unchanged_required,
+        "grouped": directives.flag,
         "sweeps": directives.flag,
     }
 
@@ -64,7 +75,8 @@ class BenchmarkTable(SphinxDirective):
             table = self._table(path)
         except ValueError as error:
             raise self.error(str(error)) from None
-        return [scrolling(table_node(table, self.options.get("mark"))), self._source(path)]
+        shown = table_node(table, self.options.get("mark"), "grouped" in self.options)
+        return [scrolling(shown), self._source(path)]
 
     def _table(self, path: Path) -> Table:
         text = path.read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """A report that one click on the site opens: the one that the how-to page on reports writes.
 
-Like the scripts of the galleries, that page's script runs again only if it changed, or after ``docs/build clean``.
+The page's script leaves its report beside itself when the gallery runs it; from there it is taken. Where the gallery
+did not run it, the script runs here: like those of the galleries, only if it changed, or after ``docs/build clean``.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import runpy
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "how_to" / "report.py"
+WRITTEN = SCRIPT.with_name("report.html")
 NAME = "sample_report.html"  # beside index.html
 
 
@@ -22,9 +25,10 @@ def write_sample_report(folder: Path) -> Path:
     """Write the report into a folder, unless it is there and newer than its script; returns its path."""
     target = folder / NAME
     if not target.exists() or target.stat().st_mtime < SCRIPT.stat().st_mtime:
-        with contextlib.redirect_stdout(io.StringIO()):  # shown on the page of the script
-            page = runpy.run_path(str(SCRIPT))["page"]
-        target.write_text(page, encoding="utf-8")
+        if not WRITTEN.exists():
+            with contextlib.chdir(SCRIPT.parent), contextlib.redirect_stdout(io.StringIO()):
+                runpy.run_path(str(SCRIPT))
+        shutil.move(WRITTEN, target)
     return target
 
 

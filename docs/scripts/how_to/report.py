@@ -5,11 +5,6 @@ One page for whoever decides
 ``StudyReport`` says everything that was found out about a study: as a page, as text, and as data.
 """
 
-import tempfile
-from pathlib import Path
-
-from sklearn.linear_model import LinearRegression
-
 from policytree import (
     About,
     DRPolicyTree,
@@ -21,7 +16,7 @@ from policytree import (
 
 data = load_dataset("nsw").fit_arguments()
 Y, T, X, W = (data[name] for name in ("Y", "T", "X", "W"))
-model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_per_treatment=20, random_state=0).fit(**data)
+model = DRPolicyTree(max_depth=2, random_state=0).fit(**data)
 table = cross_val_policy_value(model, **data, random_state=0)
 test = heterogeneity_test(**data, fitted=model.reward_estimator_, random_state=0)
 
@@ -34,7 +29,7 @@ report = StudyReport(
     results=[table, test],  # whatever was computed; each result finds its section
     about=About(source="NSW, Dehejia-Wahba sample", unit="dollars in 1978"),
 )
-page = report.to_html(Path(tempfile.mkdtemp()) / "report.html")
+report.to_html("report.html")
 print(report.to_text()[:1200])
 
 # %%
