@@ -1,6 +1,8 @@
 """The public names, for type checkers, editors and ``policytree.common.lazy``."""
 
 from policytree.born_again.ensembles import TreeEnsemble as TreeEnsemble
+from policytree.born_again.fewer_trees import PrunedEnsemble as PrunedEnsemble
+from policytree.born_again.fewer_trees import prune_ensemble as prune_ensemble
 from policytree.datasets import load_dataset as load_dataset
 from policytree.datasets.rand_hie import load_rand_hie as load_rand_hie
 from policytree.diagnostics.calibration import calibration_table as calibration_table

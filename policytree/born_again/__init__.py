@@ -11,6 +11,7 @@
     solve       all of it: ensemble -> tree and certificate
     faithful    whether a tree is faithful: shares nothing with the above but the arrays
     pruning     what no data reaches is left out, and what that changes
+    fewer_trees a forest that votes -> fewer trees, the same decision everywhere
 
     fitted ensemble -> readers -> ensembles -> grid -> search (regions, kernels/) -> trees -> Tree
                                                   +--> heuristic, for what is too large; bounds, from parts of the grid

@@ -176,7 +176,7 @@ def _decided(ensemble: TreeEnsemble, at: list[int], action: int) -> bool:
     """Whether the class is this one whatever leaves below these nodes are reached."""
     low, high = np.array(ensemble.base, dtype=float), np.array(ensemble.base, dtype=float)
     for tree, node in zip(ensemble.trees, at, strict=True):
-        values = tree.value[_leaves_below(tree, node)]
+        values = tree.value[leaves_below(tree, node)]
         low += values.min(axis=0)
         high += values.max(axis=0)
     margin = ROUNDING * (1.0 + np.abs(low).max() + np.abs(high).max())
@@ -185,7 +185,8 @@ def _decided(ensemble: TreeEnsemble, at: list[int], action: int) -> bool:
     return bool((np.delete(high, action) < low[action] - margin).all())
 
 
-def _leaves_below(tree, node: int) -> list[int]:
+def leaves_below(tree, node: int) -> list[int]:
+    """The leaves of an ensemble's tree that can be reached from a node."""
     found, todo = [], [node]
     while todo:
         at = todo.pop()
