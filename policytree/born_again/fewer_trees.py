@@ -60,7 +60,8 @@ class PrunedEnsemble:
         OPTIMAL: no fewer trees are enough. TIME_LIMIT: the pruned forest is identical all the same, as far as it was
         pruned.
     method : {"every cell", "integer programs"}
-        How it was proved that no point is decided otherwise.
+        How it was proved that no point is decided otherwise. Cells are counted in whole numbers; integer programs are
+        solved by HiGHS in floating point, with whole coefficients and a tolerance of a millionth of a vote.
     conditions : int
         Leads that the last master asked for.
     rounds : int
@@ -157,7 +158,7 @@ class _Votes:
 
     Attributes
     ----------
-    classes : ndarray of shape (m, T), uint8
+    classes : ndarray of shape (m, T), unsigned
         What every tree votes for.
     winner : ndarray of shape (m,), int64
     """
@@ -258,7 +259,7 @@ class _Pruning:
         """Votes at cells, given as positions of every feature."""
         X = np.column_stack([edges[at] for edges, at in zip(self.edges, cells, strict=True)])
         votes = [tree.value[tree.apply(X)].argmax(axis=1) for tree in self.forest.trees]
-        return _Votes(np.stack(votes, axis=1).astype(np.uint8), K=self.K)
+        return _Votes(np.stack(votes, axis=1).astype(np.min_scalar_type(self.K)), K=self.K)
 
     def _every_cell(self) -> _Votes:
         parts = [
