@@ -179,6 +179,19 @@ def test_benchmark_tables_refuse_what_does_not_exist(monkeypatch):
         tables.chosen(table, None, "^z", "here")
 
 
+def test_tables_group_rows_and_write_numbers_out(monkeypatch):
+    pytest.importorskip("docutils")
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    tables = importlib.import_module("benchmark_tables")
+    rows = [["easy", "a", "1"], ["easy", "b", ">= 4.19e+03"], ["hard", "a", "`2`"]]
+    body = tables.table_node((["case", "solver", "ratio"], rows), mark="a", grouped=True)
+    texts = [[entry.astext() for entry in row.children] for row in body.findall(tables.nodes.row)]
+    assert texts == [["solver", "ratio"], ["easy"], ["a", "1"], ["b", ">= 4,190"], ["hard"], ["a", "2"]]
+    assert [entry["morecols"] for entry in body.findall(tables.nodes.entry) if "morecols" in entry] == [1, 1]
+    assert len(list(body.findall(tables.nodes.strong))) == 4
+
+
 def test_the_runtime_table_says_what_was_not_proved(monkeypatch):
     monkeypatch.syspath_prepend(DOCS / "extensions")
     tables = importlib.import_module("result_tables")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from result_tables import Table, chosen, csv_table, ends_of_sweeps, facts, markdown_tables
+from result_tables import Table, chosen, csv_table, ends_of_sweeps, facts, markdown_tables, plain
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -45,7 +45,7 @@ def table_node(table: Table, mark: str | None = None, grouped: bool = False) -> 
 
 
 def _row(cells: Iterable[str], style, span: int = 1, classes: Sequence[str] = ()) -> nodes.row:
-    made = [nodes.entry("", nodes.paragraph("", "", style("", cell.replace("`", "")))) for cell in cells]
+    made = [nodes.entry("", nodes.paragraph("", "", style("", plain(cell)))) for cell in cells]
     if span > 1:
         made[0]["morecols"] = span - 1
     return nodes.row("", *made, classes=list(classes))

@@ -45,6 +45,11 @@ def chosen(table: Table, columns: list[str] | None, rows: str | None, of: str) -
     return [head[j] for j in at], kept
 
 
+def plain(cell: str) -> str:
+    """A cell without backticks, and large numbers without exponents: 4,190 for 4.19e+03."""
+    return re.sub(r"\d(?:\.\d+)?e\+\d+", lambda found: f"{float(found[0]):,.0f}", cell.replace("`", ""))
+
+
 def ends_of_sweeps(table: Table) -> Table:
     """The smallest and the largest size of every sweep of `scaling.csv`, as the landing page shows them."""
     head, body = table

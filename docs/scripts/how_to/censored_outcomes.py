@@ -6,7 +6,7 @@ Say which times ended with the event (``event``, 1 or 0), and up to which time y
 the mean time without the event up to the horizon: the restricted mean survival time (RMST), in the unit of the time.
 """
 
-from policytree import PolicyTree, RewardEstimator, load_dataset, policy_difference
+from policytree import KaplanMeierDisplay, PolicyTree, RewardEstimator, load_dataset, policy_difference
 
 frame = load_dataset("colon").frame  # two drugs, one, or neither; years to death
 X = frame[["age", "obstruction", "positive_nodes", "extent"]]
@@ -16,6 +16,7 @@ model.fit(frame["years_to_death"], frame["arm"], X=X, event=frame["died"], horiz
 print(model.rewards_.mean().round(2).to_dict())
 gain = policy_difference("Lev+5FU", "Obs", model.rewards_)
 print(f"Both drugs bring {gain.value:.2f} years of {model.horizon_:g} [{gain.lower:.2f}, {gain.upper:.2f}].")
+KaplanMeierDisplay.from_data(frame["years_to_death"], frame["died"], frame["arm"], horizon=5.0, xlabel="years")
 
 # %%
 # Times taken as they are would be wrong: whoever was censored lived on. Those whose time is known to the end are no way

@@ -45,6 +45,7 @@ print(merged.steps.round(2))
 costs = {g: 0.3 * g for g in merged.groups.index}
 tree = PolicyTree(max_depth=1, min_samples_leaf=50).fit(X[learn], merged.rewards, sample_treatment_costs=costs)
 print(tree.export_text())
+tree.plot(X=X[learn])
 judged = subtract_costs(estimator.predict_rewards(Y[judge], dose[judge], X=X[judge])[list(costs)], costs)
 for single in merged.groups.index:
     gain = policy_difference(tree.predict(X[judge]), single, judged)

@@ -46,6 +46,7 @@ recall_counts_double = OptimalTreeClassifier(regularization=0.002, max_depth=2, 
 three_to_one = OptimalTreeClassifier(regularization=0.002, max_depth=2, objective=WeightedAccuracy(omega=3)).fit(
     X[train], ill[train]
 )
+recall_counts_double.plot(title="Recall counts double")
 print(recall_counts_double.certificate())
 print()
 print(three_to_one.certificate())

@@ -31,6 +31,7 @@ best = OptimalTreeClassifier(
     regularization=0.001, max_depth=2, feature_costs=in_errors, repeated_features="free", feature_groups=sample
 ).fit(X[train], y[train])
 print(best.export_text())
+best.plot()
 
 # %%
 # On people who did not choose the trees:

@@ -21,6 +21,7 @@ rewards = pd.DataFrame({"leave": 0.0, "treat": gain + rng.normal(scale=0.3, size
 
 tree = PolicyTree(max_depth=2).fit(X, rewards)
 print(tree.export_text())
+tree.plot(X=X)
 
 # %%
 # New people may have values that nobody had before. They go to the side that is shown, and a warning says so.

@@ -23,6 +23,7 @@ rule = PolicyTree(
     min_samples_leaf=50,
 ).fit(X, rewards)
 print(rule.export_text())
+rule.plot(X=X)
 
 # %%
 # The certificate says which trees were searched:

@@ -109,7 +109,13 @@ steps.round(2)
 #
 # .. literalinclude:: /snippets/rand_hie.txt
 #    :language: text
+#    :class: wrapped
+#    :end-before: Value, held out
+#
+# .. literalinclude:: /snippets/rand_hie.txt
+#    :language: text
 #    :class: columns
+#    :start-at: Value, held out
 #    :end-before: Certificate
 #
 # The first sentence is the answer: the 95% plan for everybody is better than what people had, and the tree is not
