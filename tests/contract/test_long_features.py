@@ -104,6 +104,23 @@ def test_leaves_become_large_enough_where_nothing_is_gained(K, least, seed):
     assert solution.objective == solution.lower_bound == optimum
 
 
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_trees_that_rounding_cannot_tell_apart(K, seed):
+    """Columns that are one but for neighbours that change places: trees differ by less than tables can hold."""
+    rng = np.random.default_rng([seed, K])
+    losses = rng.integers(0, 1 << 43, (N, K)) + (np.arange(N)[:, None] * K // N == np.arange(K)) * (1 << 42)
+    same = np.arange(1, N, 2)
+    losses[same] = losses[same - 1] + rng.integers(-2, 3, (len(same), K))
+    X = np.repeat(np.arange(N, dtype=float)[:, None], 3, axis=1)
+    for j in (1, 2):  # a few pairs of rows that cost nearly the same trade places
+        moved = rng.choice(same, 30, replace=False)
+        X[moved, j], X[moved - 1, j] = X[moved - 1, j], X[moved, j]
+    optimum = oracles.best_objective_fast(X.astype(int), losses, max_depth=2)
+    solution = solve_direct(Problem(bin_matrix(X), losses.astype(float), max_depth=2))
+    assert solution.objective == solution.lower_bound == optimum
+
+
 @pytest.mark.parametrize("K", [3, 6])
 def test_rewards_are_passed_as_planes_and_labels_as_entries(K, rng):
     """Both ways are taken by the tests above: ``planes_pay`` says which."""

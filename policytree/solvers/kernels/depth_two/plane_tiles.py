@@ -10,8 +10,13 @@ four parts that two crossing cuts make follow from one of them: with L the sums 
 So the rows are passed once in the order of the second feature, and only L is added up, in lane e for chosen cut e of
 the first feature. Counted rows are planes too: they say which cuts leave both leaves their minima.
 
-Cost: three vector steps for every row and plane, nine more for every code and plane, for every feature and 32 chosen
-cuts. Where rows add to one or two of many actions only (labels), class_tiles.py is cheaper.
+Adding up costs less than comparing. So rows come in blocks, and sums are compared at a block's last cut. The rows of a
+block lose so much at least, those before it what the best leaf up to there loses, those behind it likewise: where that
+is no better than the best of each lane, the cuts within the block are passed over.
+
+Cost: three vector steps for every row and plane, nine more for every block and plane, and for every code of blocks that
+may be better, for every feature and 32 chosen cuts. Where rows add to one or two of many actions only (labels),
+class_tiles.py is cheaper.
 Symbols: see base/layout.py; a plane is what rows lose under an action, or counted rows.
 """
 
@@ -28,6 +33,7 @@ from policytree.solvers.kernels.depth_two.pair_tables import table_pays
 from policytree.solvers.kernels.depth_two.simd_planes import PlaneLanes, PlanePass, PlaneRows, pass_over_planes
 from policytree.solvers.kernels.depth_two.tiles import TILE
 
+BLOCK = 8  # rows between the cuts that are always compared
 LEAST_DENSITY = 2  # planes pay if one in so many losses is not zero
 
 
@@ -62,9 +68,35 @@ def planes_pay(rounded, rules, n):
     return LEAST_DENSITY * there >= n * P and not small
 
 
+@kernel(borrows=True)
+def divide_rows(at, n, width, to):
+    """Divide a feature's rows into blocks that end at cuts; returns how many. Rows behind the last cut are left out."""
+    end = n
+    while end > 0 and to.places[at + end - 1] < 0:
+        end -= 1
+    blocks = 0
+    rows = 0
+    cuts = 0
+    least = 0
+    for i in range(end):
+        rows += 1
+        least += to.amounts[(at + i) * width + width - 1]
+        if to.places[at + i] < 0:
+            continue
+        cuts += 1
+        if rows >= BLOCK or i + 1 == end:
+            to.ends[at + blocks] = i + 1
+            to.least[at + blocks] = least if cuts > 1 else 1
+            blocks += 1
+            rows = 0
+            cuts = 0
+            least = 0
+    return blocks
+
+
 @kernel
-def sort_planes(rows, planes, large, to):
-    """Put the rows, and their amounts, in the order of every long feature."""
+def sort_planes(rows, planes, n_losses, large, to):
+    """Put the rows, and their amounts, in the order of every long feature, and divide them into blocks."""
     n, Q = rows.n, len(planes)
     widest = 1
     for f in range(len(rows.bins)):
@@ -79,13 +111,18 @@ def sort_planes(rows, planes, large, to):
         for i in range(n):
             at = f * n + i
             to.places[at] = -1
+            least = i4(0)
             for k in range(Q):
-                to.amounts[at * Q + k] = planes[k, order[i]]
+                x = planes[k, order[i]]
+                to.amounts[at * (Q + 1) + k] = x
+                least = min(least, x) if k < n_losses else least
+            to.amounts[at * (Q + 1) + Q] = least
         # Rows up to code b end at ends[b + 1]. Codes without rows have the same cut, named by the last of them; below
         # the first row there is none.
         for b in range(rows.bins[f] - 1):
             if ends[b + 1] > 0:
                 to.places[f * n + ends[b + 1] - 1] = o + b
+        to.blocks[f] = divide_rows(f * n, n, Q + 1, to)
 
 
 @kernel(separate=True)
@@ -97,14 +134,15 @@ def make_plane_tiles(rows, rules, rounded, large, wanted):
     for j in range(J):
         minima[j] = min(rules.minima[j], FORBIDDEN)
     in_order = PlaneRows(
-        np.empty(p * n, np.int32), np.empty(p * n, np.int32), np.empty(p * n * Q, np.int32), n, rules.n_losses, minima
-    )
+        np.empty(p * n, np.int32), np.empty(p * n, np.int32), np.empty(p * n * (Q + 1), np.int32),
+        np.empty(p * n, np.int32), np.empty(p * n, np.int32), np.empty(p, np.int64), rules.n_losses, minima,
+    )  # fmt: skip
     if wanted:
-        sort_planes(rows, rounded.planes, large, in_order)
+        sort_planes(rows, rounded.planes, rules.n_losses, large, in_order)
     a, i32 = 1 if wanted else 0, np.empty(0, np.int32)
     lanes = PlaneLanes(
-        vectors_of(a * (TILE + 1), i32), vectors_of(2 * a * Q, i32), vectors_of(a * Q, i32),
-        vectors_of(2 * a * max(rules.prices, 1), i32),
+        vectors_of(a * (TILE + 1), i32), vectors_of(2 * a * Q, i32), vectors_of(a * (Q + 1), i32),
+        vectors_of(a * (Q + 1), i32), vectors_of(2 * a * max(rules.prices, 1), i32),
     )  # fmt: skip
     for j in range(len(lanes.masks)):
         for e in range(j, TILE):
@@ -120,7 +158,7 @@ def scan_planes_of(f, n_chosen, chosen, rows, rules, tiles, x, leaves, splits, a
     """
     bins, lanes = rows.bins, tiles.lanes
     o = rows.offset[f]
-    Q = len(lanes.sums)
+    Q = len(lanes.before) - 1
     for k in range(Q):
         total = leaves[k, o + bins[f] - 1]
         for e in range(TILE):
@@ -136,7 +174,8 @@ def scan_planes_of(f, n_chosen, chosen, rows, rules, tiles, x, leaves, splits, a
         for k in range(Q):
             for e in range(TILE):
                 lanes.sums[k, e] = i4(0)
-        pass_over_planes(tiles.sorted, lanes, PlanePass(g * rows.n, 2 * price_below(rows, f, g)), x, leaves)
+        second = PlanePass(g * rows.n, tiles.sorted.blocks[g], 2 * price_below(rows, f, g))
+        pass_over_planes(tiles.sorted, lanes, second, x, leaves)
     for j in range(max(rules.prices, 1)):
         for e in range(TILE):
             splits.low[at + j * TILE + e] = lanes.best[2 * j, e]

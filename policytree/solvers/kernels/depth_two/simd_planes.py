@@ -1,6 +1,7 @@
 """One pass over the rows of a feature, for 32 chosen cuts side by side; see plane_tiles.py, which prepares it.
 
-Cost: three vector steps for every row and plane, nine more for every code and plane.
+Cost: three vector steps for every row and plane, nine more for every block and plane, and for every code of blocks that
+may be better.
 Written as LLVM instructions, because LLVM does not find these vectors by itself.
 Symbols: see base/layout.py and plane_tiles.py.
 """
@@ -11,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from policytree.solvers.kernels.base.layout import FORBIDDEN, i8, int_1d, int_2d
+from policytree.solvers.kernels.base.layout import FORBIDDEN, i8, int_1d, int_2d, long_1d
 from policytree.solvers.kernels.depth_two.tiles import TILE, TileCode
 
 HALF = TILE // 2  # lanes that are compared at once: four extremes and three operands fit the processor's registers
@@ -22,8 +23,10 @@ class PlaneRows(NamedTuple):
 
     rows: int_1d
     places: int_1d  # of the cut behind the row, in sums; -1 where no cut stands behind it
-    amounts: int_1d  # of all planes, side by side
-    n: i8
+    amounts: int_1d  # of all planes, side by side, and what the row loses at least
+    ends: int_1d  # of blocks, from f * n on
+    least: int_1d  # what the rows of a block lose at least (never more than 0); 1 where its last row has its only cut
+    blocks: long_1d  # how many every feature has
     losses: i8  # planes of losses; planes of counts follow
     minima: int_1d
 
@@ -33,7 +36,8 @@ class PlaneLanes(NamedTuple):
 
     masks: int_2d  # (TILE + 1): which cuts have a row on their left
     totals: int_2d  # of every plane: left of the chosen cuts, and behind them right of those
-    sums: int_2d  # of every plane: left of the chosen cut and left of the second one
+    sums: int_2d  # of every plane: left of the chosen cut and left of the second one; then what a block loses at least
+    before: int_2d  # the same where a block begins
     best: int_2d  # least loss of two leaves, two for every price
 
 
@@ -41,6 +45,7 @@ class PlanePass(NamedTuple):
     """One second feature: where its rows begin, and where its results go."""
 
     at: i8
+    n_blocks: i8
     out_at: i8
 
 
@@ -50,22 +55,44 @@ class _PlaneCode(TileCode):
     def __init__(self, context, builder, signature, args):
         super().__init__(context, builder, signature, args, ("x", "leaves"))
         self.half = ir.VectorType(self.vector.element, HALF)
-        forbidden = self.splat_const(2 * FORBIDDEN, self.half)
-        self.best = [[self.variable(forbidden) for _ in range(2)] for _ in range(2)]  # by half, then by side
+        self.zero, self.never = (self.splat_const(value, self.half) for value in (0, FORBIDDEN))
+        self.best = [[self.variable(self.known(half, side)) for side in range(2)] for half in range(2)]
+        # The best leaves left of the second cut where a block begins, without minima.
+        self.left = [[self.variable(self.zero) for _ in range(2)] for _ in range(2)]
         self.n_minima = self.shape("minima", 0)
         self.planes = self.at(self["losses"], self.n_minima)
+        self.width = self.at(self.planes, 1)
 
     def half_of(self, name, k, half):
         """One half of the k-th vector of an array."""
         return self.load(name, self.nth(k, half * HALF), self.half)
 
+    def known(self, half, side):
+        """The best values that passes before this one left behind."""
+        return self.half_of("best", self.at(self["out_at"], side), half)
+
     def add_row(self, at):
         """A row's amounts, to the sums of the chosen cuts that have it on their left."""
         mask = self.mask_of(self.number("rows", at), "masks")
-        first = self.builder.mul(at, self.planes)
+        first = self.builder.mul(at, self.width)
         with self.loop(0, self.planes) as plane:
             amount, to = self.splat(self.number("amounts", self.at(first, plane))), self.nth(plane)
             self.store("sums", to, self.builder.add(self.load("sums", to), self.builder.and_(mask, amount)))
+
+    def add_block(self, first, end):
+        """The rows of a block, plane by plane; sums of planes are kept as they were before it."""
+        builder = self.builder
+        self.store("sums", self.nth(self.planes), self.splat_const(0))
+        with self.loop(0, self.width) as plane:
+            to = self.nth(plane)
+            total = self.load("sums", to)
+            self.store("before", to, total)
+            total = self.variable(total)
+            with self.loop(first, end) as at:
+                mask = self.mask_of(self.natural("rows", at), "masks")
+                amount = self.splat(self.number("amounts", self.at((at, self.width), plane)))
+                self.update(total, builder.add, builder.and_(mask, amount))
+            self.store("sums", to, self.value(total))
 
     def quarters(self, plane, place, half):
         """A plane's sums in the four parts: left and right of the second cut, left of the chosen cuts and then right.
@@ -79,37 +106,75 @@ class _PlaneCode(TileCode):
         right = sub(own, left)
         return left, sub(total, left), right, sub(other, right)
 
-    def compare(self, place):
-        """The second split may stand here: the least losses of both leaves, where both have their minima."""
+    def compare(self, place, half):
+        """The second split may stand here: the least losses of both leaves, where both have their minima.
+
+        Returns the four leaves without minima.
+        """
         builder = self.builder
-        zero, never = (self.splat_const(value, self.half) for value in (0, FORBIDDEN))
+        leaves = [self.variable(self.zero) for _ in range(4)]
+        with self.loop(0, self["losses"]) as plane:
+            for leaf, part in zip(leaves, self.quarters(plane, place, half), strict=True):
+                self.update(leaf, self.least, part)
+        free = [self.value(leaf) for leaf in leaves]
+        with self.loop(0, self.n_minima) as k:
+            least = self.splat(self.number("minima", k), self.half)
+            for leaf, part in zip(leaves, self.quarters(self.at(self["losses"], k), place, half), strict=True):
+                enough = builder.icmp_signed(">=", part, least)
+                self.set(leaf, builder.select(enough, self.value(leaf), self.never))
+        values = [self.value(leaf) for leaf in leaves]
+        for best, first, second in zip(self.best[half], values[::2], values[1::2], strict=True):
+            self.update(best, self.least, builder.add(first, second))
+        return free
+
+    def end_block(self, place, least):
+        """Compare at a block's last cut; returns whether a cut within the block may be better, in some lane.
+
+        Left of such a cut are the rows before the block, right of it those behind the block, and its own rows lose
+        what they must.
+        """
+        add, all_rows = self.builder.add, self.splat(least, self.half)
+        better = []
         for half in range(2):
-            leaves = [self.variable(zero) for _ in range(4)]
-            with self.loop(0, self["losses"]) as plane:
-                for leaf, part in zip(leaves, self.quarters(plane, place, half), strict=True):
-                    self.update(leaf, self.least, part)
-            with self.loop(0, self.n_minima) as k:
-                least = self.splat(self.number("minima", k), self.half)
-                for leaf, part in zip(leaves, self.quarters(self.at(self["losses"], k), place, half), strict=True):
-                    enough = builder.icmp_signed(">=", part, least)
-                    self.set(leaf, builder.select(enough, self.value(leaf), never))
-            values = [self.value(leaf) for leaf in leaves]
-            for best, first, second in zip(self.best[half], values[::2], values[1::2], strict=True):
-                self.update(best, self.least, builder.add(first, second))
+            left, right, other_left, other_right = self.compare(place, half)
+            lost = self.half_of("sums", self.planes, half)
+            parts = ((left, right, lost), (other_left, other_right, self.builder.sub(all_rows, lost)))
+            for before, best, (now, behind, own) in zip(self.left[half], self.best[half], parts, strict=True):
+                bound = add(add(self.value(before), behind), own)
+                better.append(self.builder.icmp_signed("<", bound, self.value(best)))
+                self.set(before, now)
+        lanes = self.builder.or_(self.builder.or_(*better[:2]), self.builder.or_(*better[2:]))
+        bits = self.builder.bitcast(lanes, ir.IntType(HALF))
+        return self.builder.icmp_unsigned("!=", bits, bits.type(0))
+
+    def compare_within(self, first, end):
+        """Pass the rows of a block once more, and compare at every cut."""
+        with self.loop(0, self.planes) as plane:
+            self.store("sums", self.nth(plane), self.load("before", self.nth(plane)))
+        with self.loop(first, end) as at:
+            self.add_row(at)
+            place = self.number("places", at)
+            with self.builder.if_then(self.builder.icmp_signed(">=", place, self.const(0))):
+                for half in range(2):
+                    self.compare(place, half)
 
     def run(self):
         builder = self.builder
-        with self.loop(0, self["n"]) as k:
-            at = self.at(self["at"], k)
-            self.add_row(at)
-            place = self.number("places", at)
-            with builder.if_then(builder.icmp_signed(">=", place, self.const(0))):
-                self.compare(place)
+        start = self.variable(self["at"])
+        with self.loop(0, self["n_blocks"]) as block:
+            k = self.at(self["at"], block)
+            first, end = self.value(start), self.at(self["at"], self.number("ends", k))
+            least = self.number("least", k)
+            self.add_block(first, end)
+            better = self.end_block(self.number("places", self.at(end, -1)), least)
+            divided = builder.icmp_signed("<=", least, self.const(0))
+            with builder.if_then(builder.and_(divided, better)):
+                self.compare_within(first, end)
+            self.set(start, end)
         for half in range(2):
             for side, best in enumerate(self.best[half]):
                 k = self.at(self["out_at"], side)
-                value = self.least(self.half_of("best", k, half), self.value(best))
-                self.store("best", self.nth(k, half * HALF), value)
+                self.store("best", self.nth(k, half * HALF), self.value(best))
 
 
 @intrinsic
