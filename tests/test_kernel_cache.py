@@ -22,7 +22,7 @@ from policytree.solvers.core.compilation import (
     TWO_LEVELS,
     _one_by_one,
 )
-from policytree.solvers.kernels import compiling, helping, precompiled, sharing
+from policytree.solvers.kernels import compiling, helping, precompiled, quick_numba, sharing
 from policytree.solvers.kernels.depth_first.search import advance
 
 ROOT = Path(__file__).parents[1]
@@ -173,7 +173,7 @@ def packages(tmp_path):
         (kernels / part / "__init__.py").touch()
     for each in (kernels, kernels.parent, kernels.parents[1]):
         (each / "__init__.py").touch()
-    for source in (compiling, helping, precompiled, sharing, file_locks, memory, own_thread):
+    for source in (compiling, helping, precompiled, quick_numba, sharing, file_locks, memory, own_thread):
         to = tmp_path.joinpath(*source.__name__.split(".")).with_suffix(".py")
         to.write_text(Path(source.__file__).read_text(encoding="utf-8"), encoding="utf-8")
     (kernels / "low" / "steps.py").write_text(STEP, encoding="utf-8")

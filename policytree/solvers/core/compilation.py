@@ -20,16 +20,17 @@ from policytree.solvers.kernels.binary.search import bound_across, solve_four
 from policytree.solvers.kernels.binary.sums import best_column, fill_products, open_three, open_two, refill_products
 from policytree.solvers.kernels.compiling import Kernel, compile_in_background, compile_kernels
 from policytree.solvers.kernels.conflicts.fit import fit_numbers
-from policytree.solvers.kernels.depth_first.inherited_bounds import move_inner
+from policytree.solvers.kernels.depth_first.inherited_bounds import choose_near, move_inner
 from policytree.solvers.kernels.depth_first.node_bounds import enter, take_intervals
 from policytree.solvers.kernels.depth_first.search import advance, sweep_next
-from policytree.solvers.kernels.depth_first.stack import open_feature, take_side
+from policytree.solvers.kernels.depth_first.stack import open_feature, push_child, take_side
 from policytree.solvers.kernels.depth_three.sweep import sweep
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables, relaxed_rules
 from policytree.solvers.kernels.depth_two.binary_pairs import FEWEST
 from policytree.solvers.kernels.depth_two.interval_dp import add_leaf, best_intervals, useful_ends
 from policytree.solvers.kernels.depth_two.long_pairs import long_pairs
 from policytree.solvers.kernels.depth_two.pair_tables import ROOM, ROOM_OF_PLANES
+from policytree.solvers.kernels.depth_two.similarity_bounds import choose_cut
 from policytree.solvers.kernels.depth_two.solve import short_pairs
 from policytree.solvers.kernels.enumeration.cuts import bound_cuts, list_two_levels
 from policytree.solvers.kernels.enumeration.lists import join, thin
@@ -57,7 +58,8 @@ TWO_LEVELS = (short_pairs,)
 LONG = (long_pairs,)
 RELAXED = (relaxed_rules,)  # where leaves must have so many rows
 DEEPER = (
-    pack_rows, sweep, make_tables, take_intervals, sweep_next, enter, move_inner, take_side, open_feature, advance,
+    pack_rows, sweep, make_tables, take_intervals, sweep_next, enter, move_inner, take_side, open_feature, push_child,
+    choose_near, choose_cut, advance,
 )  # fmt: skip
 PAIRS = (pack_rows, fill_products, open_two, open_three)
 PAIRS_DEEP = (solve_four, bound_across)
@@ -93,7 +95,7 @@ CODES = ("uint8", "uint16")
 # the front what nobody has begun, so that a caller finds most of what it calls done, and the end is divided finely.
 LONGEST_FIRST = (
     sweep, long_pairs, short_pairs, make_tables, take_intervals, sweep_next, enter, move_inner, take_side,
-    open_feature, advance,
+    open_feature, push_child, choose_near, choose_cut, advance,
 )  # fmt: skip
 WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
 

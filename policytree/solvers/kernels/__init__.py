@@ -14,8 +14,8 @@
 
 A kernel calls kernels of its own file, of files before it in its package, and of packages before its own;
 ``tests/test_kernels.py`` checks this. ``compiling.py`` says how kernels are compiled, called and kept on disk,
-``precompiled.py`` what a wheel holds of them, ``sharing.py`` how processes share the work of compiling, and
-``helping.py`` how a process has others compile for it.
+``precompiled.py`` what a wheel holds of them, ``sharing.py`` how processes share the work of compiling,
+``helping.py`` how a process has others compile for it, and ``quick_numba.py`` what is left out of numba's own work.
 
 A new bound goes where its kind is: of cuts of one feature into depth_two/similarity_bounds, of the cuts on either side
 of them into depth_first/inherited_bounds, of a whole node into depth_first/node_bounds, of sets of rows met before into

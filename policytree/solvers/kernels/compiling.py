@@ -48,6 +48,7 @@ from numba.np.ufunc import array_exprs
 from policytree.common.own_thread import run_in_own_thread
 from policytree.solvers.kernels.helping import start_helper
 from policytree.solvers.kernels.precompiled import Recorder, precompiled
+from policytree.solvers.kernels.quick_numba import shortcuts
 from policytree.solvers.kernels.sharing import Session, Sharing
 
 PREFIX = "policytree_kernel_"
@@ -67,6 +68,9 @@ SEPARATE = (
 )
 #: Helpers are worth their start, some two seconds, where so many kernels are missing for each of them.
 LEAST_TO_SHARE = 6
+#: What a compilation leaves behind is looked for, and freed, when so many objects are new: a few hundred megabytes. A
+#: helper that ends before needs no time for it.
+MOST_GARBAGE = 3_000_000
 _one_at_a_time = threading.Lock()
 _spent = [0.0]
 _ready: set[tuple[Kernel, str]] = set()  # kernels that were compiled or loaded, and for which kind of problem
@@ -202,7 +206,6 @@ class _Flags(Flags):
     """
 
     __slots__ = ()
-    __hash__ = Flags.__hash__
 
     def __init__(self, copy_from: Flags | None = None):
         super().__init__()
@@ -211,6 +214,13 @@ class _Flags(Flags):
 
     def __eq__(self, other):
         return self._values == other._values if isinstance(other, _Flags) else super().__eq__(other)
+
+    def __hash__(self):
+        return _HASH_OF_FLAGS
+
+
+#: numba sorts the dictionary of an object's options, which leaves their names: the hash is the same of all objects.
+_HASH_OF_FLAGS = hash(Flags())
 
 
 class Kernel(registry.CPUDispatcher):
@@ -445,6 +455,7 @@ def compile_kernels(
     needed: Iterable[tuple[Kernel, str]],
     announce: Callable[[], None] | None = None,
     announce_wait: Callable[[str], None] | None = None,
+    most_garbage: int = 0,
 ) -> float:
     """Make kernels ready to be called: from the disk, or by compiling them.
 
@@ -459,6 +470,8 @@ def compile_kernels(
         Called once, before the first one is compiled; not if all are on disk.
     announce_wait : callable, optional
         Called once, before this process waits for others that compile, with what is known of these.
+    most_garbage : int
+        So many objects that compilations leave behind may be kept (:data:`MOST_GARBAGE`).
 
     Returns
     -------
@@ -476,10 +489,10 @@ def compile_kernels(
     session = Session(announce_wait, lambda: _start_helpers(asked))
     with _one_at_a_time, event.install_listener("numba:compile", heard), _no_garbage_collection():
         start = time.perf_counter()
-        with sharing().session(session):
+        with sharing().session(session), shortcuts():
             for each, signature in _others_last(missing):
                 each.compile(signature)
-                if heard.count:
+                if heard.count and gc.get_count()[0] > most_garbage:
                     gc.collect(0)  # all that is new, which is what a compilation leaves behind
         seconds = time.perf_counter() - start if heard.count or session.waited else 0.0
         _spent[0] += seconds

@@ -26,7 +26,7 @@ CODE = """
 import json, sys
 sys.path[:] = json.loads(sys.stdin.readline())
 from {package} import compiling, helping
-helping.work(compiling.compile_kernels)
+helping.work(lambda needed: compiling.compile_kernels(needed, most_garbage=compiling.MOST_GARBAGE))
 """
 
 _started: list[subprocess.Popen] = []

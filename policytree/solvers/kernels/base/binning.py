@@ -14,7 +14,7 @@ from policytree.solvers.kernels.compiling import OneOf, kernel
 Codes = OneOf({"uint8": types.uint8[:, ::1], "uint16": types.uint16[:, ::1], "uint32": types.uint32[:, ::1]})
 
 
-@kernel(takes=(real_1d, f8, int_1d, int_1d))
+@kernel(takes=(real_1d, f8, int_1d, int_1d), borrows=True)
 def code_steps(x, low, places, codes):
     """Code numbers, and return how many distinct ones there are; -1 if some number is no whole step above ``low``.
 

@@ -21,7 +21,7 @@ LOWEST = 1075  # the lowest bit of a number with biased exponent e is worth 2**(
 NOT_FINITE = 2047  # the biased exponent of infinity and NaN
 
 
-@kernel(takes=(long_2d,))
+@kernel(takes=(long_2d,), borrows=True)
 def exponent_range(bits):
     """The least and the largest biased exponent of float64 numbers, given as their bits (P, n), but for zeros.
 
@@ -37,7 +37,7 @@ def exponent_range(bits):
     return min(low, high), high
 
 
-@kernel(takes=(long_2d, long_1d, i8, long_3d))
+@kernel(takes=(long_2d, long_1d, i8, long_3d), borrows=True)
 def add_exactly(bits, group, first, chunks):
     """Add finite float64 numbers, given as their bits (P, n), to the chunks (G, P, chunks) of their groups (n,).
 

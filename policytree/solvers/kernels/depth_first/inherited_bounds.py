@@ -17,7 +17,7 @@ Symbols: see base/layout.py and stack.py. Places are the problem's: offset[0] of
 
 import numpy as np
 
-from policytree.solvers.kernels.base.layout import INF, UNLIMITED, Rules, i8
+from policytree.solvers.kernels.base.layout import INF, UNLIMITED, Bounds, Deep, Rules, i8
 from policytree.solvers.kernels.base.sums import costly
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_first.stack import (
@@ -45,7 +45,7 @@ def side_being_solved(node):
     return LEFT_SIDE if (node.phase == LEFT) == (node.right_first == 0) else RIGHT_SIDE
 
 
-@kernel
+@kernel(borrows=True)
 def forget_inner(levels, level):
     """Begin with a feature: nothing is known of its cuts' sides."""
     levels.inner_at[level, LEFT_SIDE] = -1
@@ -155,7 +155,7 @@ def keep_inner(levels, level):
             high[j] = bounds.right[u]
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def inherited_bound(levels, level):
     """What a node's trees with a split cost at least, by what the parent's last cut left behind."""
     side = side_being_solved(levels.nodes[level - 1])
@@ -193,7 +193,7 @@ def inherited_deep_bound(levels, level, rules):
     return least
 
 
-@kernel(separate=True)
+@kernel(takes=(Bounds, Deep, i8, i8, i8), for_python=False, separate=True, borrows=True)
 def choose_near(bounds, deep, cuts, cutoff, last):
     """The middle of the run of open cuts that is nearest to the last cut solved; -1 if there is none."""
     least, most = bounds.least, bounds.most

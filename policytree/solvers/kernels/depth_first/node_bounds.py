@@ -61,7 +61,7 @@ def recall(levels, level, memory, size):
     return True
 
 
-@kernel
+@kernel(borrows=True)
 def payable_leaves(top, floor, penalty):
     """The most leaves of a tree that costs less than ``top``: h leaves cost at least floor + h * penalty."""
     return (top - floor + penalty - 1) // penalty - 1

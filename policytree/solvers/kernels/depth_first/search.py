@@ -165,7 +165,7 @@ def take_swept(levels, level, swept, j):
     tree[2, 0] = OPEN - min(node.leaves - share, 4)
 
 
-@kernel
+@kernel(borrows=True)
 def next_cut(levels, level, bounds, deep, cuts):
     """The cut to solve next without sweeps: the hint, or the middle of the open cuts; -1 if none is open."""
     node = levels.nodes[level]
@@ -210,7 +210,7 @@ def start_cut(levels, level, t, sweeps):
     return RIGHT_SIDE if node.right_first == 1 else LEFT_SIDE
 
 
-@kernel
+@kernel(borrows=True)
 def next_share(levels, level, bounds):
     """After a cut's sides: go to the next share of leaves, if there is one; return whether the cut is finished."""
     node = levels.nodes[level]

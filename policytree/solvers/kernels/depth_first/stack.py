@@ -174,7 +174,7 @@ def bound_of_side(levels, level, side):
     return bound
 
 
-@kernel(separate=True)
+@kernel(takes=(Levels, i8, i8), for_python=False, separate=True)
 def push_child(levels, level, side):
     """Make the rows of one side of the chosen cut the node of the next level."""
     node = levels.nodes[level]

@@ -135,7 +135,7 @@ def sweep_tabled(rows, rules, tables, growing, n_cuts, sums, widest, control):
     return e >= n_cuts or sweep_pairs(rows, rules, tables, growing, e, n_cuts, extremes, control)
 
 
-@kernel
+@kernel(borrows=True)
 def split_cuts(cuts, n_cuts, row_ends, n, at_once):
     """How many cuts are reached from the left: about those with less than half of the rows there."""
     middle = 0
@@ -160,7 +160,7 @@ def error_sums(rounded, index):
     return wrong
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def grow_charges(rows, rules, tables, index, by_code, charges):
     """Add the rows of ``index`` to the charges by code, and cumulate those: of the growing side, and of the other."""
     first = rules.n_losses + len(rules.minima)
@@ -269,7 +269,7 @@ def sweep(rows, tables, index, row_ends, swept, n_cuts, control, special):
     return True
 
 
-@kernel
+@kernel(borrows=True)
 def cuts_per_round(bounds, deep, cuts, cutoff, tables):
     """How many cuts to sweep at once: one a live run, more where filling tables costs more than reading them."""
     runs = 0
@@ -287,7 +287,7 @@ def cuts_per_round(bounds, deep, cuts, cutoff, tables):
     return live if live <= min(MOST_CUTS, 2 * n) else n
 
 
-@kernel
+@kernel(borrows=True)
 def best_share(left, right, leaves):
     """Least value of both sides of a cut, and the left side's leaves, if together they may have ``leaves`` (>= 4)."""
     best = 4 * INF

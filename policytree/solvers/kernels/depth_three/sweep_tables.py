@@ -68,7 +68,7 @@ def shorter_first(bins, f, g):
     return (g, f) if bins[f] > bins[g] else (f, g)
 
 
-@kernel
+@kernel(borrows=True)
 def place_tables(rows, K, has_block, where):
     """Lay the tables out one after the other; returns the cells of all, of the largest, and how many there are."""
     bins = rows.bins
@@ -118,7 +118,7 @@ def fill_totals(rows, rounded, sums, where, totals):
                 cumulate(h, totals[at + k * R * W : at + (k + 1) * R * W].reshape((R, W)), R, W)
 
 
-@kernel
+@kernel(borrows=True)
 def bytes_of_lanes(planes, rules):
     """Bytes of the sums of root cuts that go side by side: 2 where they fit, else 4.
 

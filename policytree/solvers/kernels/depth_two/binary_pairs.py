@@ -43,7 +43,7 @@ class BlockScratch(NamedTuple):
     splits: SecondSplits
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def block_size(rows, rules):
     """How many two-valued features go through the block: none if they are few, costly or make it large."""
     n = 0
@@ -55,7 +55,7 @@ def block_size(rows, rules):
     return n if n >= FEWEST and not costly(rules) and fits else 0
 
 
-@kernel
+@kernel(borrows=True)
 def fill_block(rows, rounded, block):
     """Rows as products with the two-valued features, and the list of those that are on."""
     codes, features, products = rows.codes, block.features, block.products
@@ -203,7 +203,7 @@ def scan_block_signed(G, total, block, offset, splits):
         keep_block_values(splits, offset[block.features[j, 0]], block.features[j, 1], rare, other)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def scan_block(G, sums, block, offset, rules, scratch, splits):
     """Best second split among the two-valued features for each of them as the first."""
     if rules.n_losses == 1 and len(rules.minima) == 0:

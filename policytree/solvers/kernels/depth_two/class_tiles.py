@@ -46,7 +46,7 @@ class ClassTiles(NamedTuple):
     totals: int_2d  # sums of all slots by segment, then on both sides of the chosen cuts
 
 
-@kernel
+@kernel(borrows=True)
 def row_entries(rounded, rules, n, entries):
     """List what every row adds to which slot, row by row; returns how many entries there are, and their sum."""
     P, J = rules.n_losses, len(rules.minima)
@@ -78,7 +78,7 @@ def row_entries(rounded, rules, n, entries):
     return count, total
 
 
-@kernel
+@kernel(borrows=True)
 def end_runs(c, base, entries):
     """Say what follows every entry of a feature with the codes c, from ``base`` on.
 
@@ -208,7 +208,7 @@ def add_segments(rows, tiles, x):
             totals[2 * k + 1, e] = i4(total - left)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def pass_features(f, rows, rules, lanes, entries, totals, x):
     """Pass the entries in the order of every long second feature; gains go to lanes.best by price."""
     bins = rows.bins
@@ -229,7 +229,7 @@ def pass_features(f, rows, rules, lanes, entries, totals, x):
         pass_over_entries(entries, lanes, second, x, len(entries.minima))
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def scan_classes(f, rows, rules, tiles, x, splits, at):
     """Best second splits by long features for all chosen cuts of f at once, into ``splits`` from ``at`` on by price.
 

@@ -65,7 +65,7 @@ def useful_ends(sums):
     return ends[:found].copy()
 
 
-@kernel(takes=(Intervals, i8, long_3d, long_3d, int_2d, long_3d))
+@kernel(takes=(Intervals, i8, long_3d, long_3d, int_2d, long_3d), borrows=True)
 def add_leaf(intervals, price, source, target, start, least):
     """Costs of the first i values for every i, with one leaf more than in ``source``.
 

@@ -145,7 +145,7 @@ def close_chosen(live, chosen, o, count, n, rules, similar):
         left[chosen.at[j]] = INF
 
 
-@kernel
+@kernel(borrows=True)
 def worth_proving(best, enough):
     """The bound below which cuts are looked into: above ``enough``, since it says more of other sets of rows too."""
     if best <= enough or enough == -INF:

@@ -266,7 +266,7 @@ def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits):
     scan(C, R, W, rules, scratch.extremes, splits, f_at, g_at)
 
 
-@kernel
+@kernel(borrows=True)
 def table_pays(R, W, n, signed):
     """Whether a table of a pair is cheaper than strips in both directions (measured); see :func:`is_signed`."""
     if signed:

@@ -44,7 +44,7 @@ class PlaneTiles(NamedTuple):
     lanes: PlaneLanes
 
 
-@kernel
+@kernel(borrows=True)
 def planes_pay(rounded, rules, n):
     """Whether rows have so many losses that passing all of them is cheaper than listing those that are not zero."""
     planes, P = rounded.planes, rules.n_losses
@@ -150,7 +150,7 @@ def make_plane_tiles(rows, rules, rounded, large, wanted):
     return PlaneTiles(in_order, lanes)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def scan_planes_of(f, n_chosen, chosen, rows, rules, tiles, x, leaves, splits, at):
     """Best second splits by long features for the chosen cuts of f at once, into ``splits`` from ``at`` on by price.
 

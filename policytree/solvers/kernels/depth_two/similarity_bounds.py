@@ -23,7 +23,7 @@ Symbols: see base/layout.py; ``cutoff`` is what the best tree so far leaves.
 
 import numpy as np
 
-from policytree.solvers.kernels.base.layout import FEASIBLE, INF
+from policytree.solvers.kernels.base.layout import FEASIBLE, INF, Bounds, Deep, i8
 from policytree.solvers.kernels.base.sums import costly, two_leaves
 from policytree.solvers.kernels.compiling import kernel
 
@@ -203,7 +203,7 @@ def bound_of_cut(bounds, deep, t):
     return min(left, right)
 
 
-@kernel(separate=True, borrows=True)
+@kernel(takes=(Bounds, Deep, i8, i8), for_python=False, separate=True, borrows=True)
 def choose_cut(bounds, deep, cuts, cutoff):
     """The middle, by mass, of the heaviest run of cuts whose bound is below the cutoff; -1 if there is none."""
     least, most = bounds.least, bounds.most

@@ -66,7 +66,7 @@ class PairWork(NamedTuple):
     long: flags_1d  # features of a pair that is too long for a table
 
 
-@kernel
+@kernel(borrows=True)
 def find_long(rows, rules, long):
     """Mark the features of pairs that are too long for a table; returns the cells of the largest table."""
     bins = rows.bins
