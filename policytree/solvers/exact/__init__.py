@@ -13,7 +13,7 @@
     engines.py                  the engines of the exact search: each works on a ``Run``, offers trees to its incumbent
                                 and raises its bound
     estimate.py                 an estimate of the direct solver's time before it starts
-    grow_incumbent.py           greedy incumbents: a tree is grown by two exactly solved levels at a time
+    grow_incumbent.py           greedy incumbents: a tree is grown by two or three exactly solved levels at a time
     interval_dp.py              dynamic programming for one ordered feature: every partition of its values into
                                 intervals is a tree
     run.py                      one run of the exact search: the rows, the limits and the incumbent that its engines

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from policytree.problem.types import GATES, SizeGates
-from policytree.solvers.core.rows import Node
+from policytree.solvers.core.rows import Node, Splits, depth_two, expand, occurring
 from policytree.solvers.kernels.base.layout import (
     COUNTERS,
     CUTS_AT_ONCE,
@@ -23,7 +23,7 @@ from policytree.solvers.kernels.base.layout import (
 from policytree.solvers.kernels.depth_first.cache import Memory
 from policytree.solvers.kernels.depth_first.search import advance
 from policytree.solvers.kernels.depth_first.stack import FEATURE, Levels
-from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables
+from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, make_tables
 
 PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
 NO_LIMIT = np.iinfo(np.int64).max
@@ -128,6 +128,29 @@ class Stack:
         done = self.counters.copy()
         self.counters -= done
         return done
+
+
+def best_of_depth_three(node: Node, flag: np.ndarray, gates: SizeGates = GATES) -> tuple[int, Splits]:
+    """The best tree of three levels on the rows of a node, with all its splits; once stopped, the best one seen."""
+    best, tree = node.leaf()[0] + node.penalty, [(-1, 0)]
+    part, columns, codes = occurring(node)  # a cut must leave rows on both sides
+    if not len(columns):
+        return best, tree
+    (value, column, cut), _, (order, hints) = depth_two(part, 4, flag)
+    if column >= 0:
+        best, tree = int(value), [(-2 - int(column), int(cut))]
+    stack = Stack(part, 3, UNLIMITED, make_tables(part.rows, part.rules, part.special), gates=gates)
+    for f in map(int, np.argsort(order, kind="stable")):
+        if flag[0]:
+            break
+        low = np.full(part.bins[f] - 1, -INF, np.int64)
+        state = RootFeature(low, low.copy(), int(hints[f]), part.paid(f))
+        value, found = stack.advance(f, 3, best, state, False, flag)
+        if found is not None:
+            best, tree = value, found
+    offset = part.rows.offset
+    splits = [(f, t) if f < 0 else (int(columns[f]), int(codes[offset[f] + t])) for f, t in expand(part, tree)]
+    return best, splits
 
 
 def least_depth(

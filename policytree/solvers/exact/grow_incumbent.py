@@ -1,4 +1,4 @@
-"""Greedy incumbents: a tree is grown by two exactly solved levels at a time."""
+"""Greedy incumbents: a tree is grown by two or three exactly solved levels at a time."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from policytree.solvers.core.rows import Node, Splits, one_split, rows_of, two_splits
+from policytree.solvers.exact.depth_search import best_of_depth_three
 
 MOST_GROWN = 12  # levels of a tree that is made for an incumbent
 
 Found = tuple[int, Splits]  # a value, and the splits that have it, as the kernels write them
 
 
-def grow_incumbent(node: Node, splits: Splits, depth: int, flag: np.ndarray) -> Found:
+def grow_incumbent(node: Node, splits: Splits, depth: int, flag: np.ndarray, exact: int = 2) -> Found:
     """Grow a tree downwards to some depth.
 
-    The tree's own splits stay down to the last two levels. Below, and wherever the tree ends, the next split is the
-    first one of the best subtree of depth two, and the last two levels are that subtree.
+    The tree's own splits stay down to the last ``exact`` levels. Below, and wherever the tree ends, the next split is
+    the first one of the best subtree of so many levels, and the last levels are that subtree.
 
     Parameters
     ----------
@@ -28,20 +29,23 @@ def grow_incumbent(node: Node, splits: Splits, depth: int, flag: np.ndarray) -> 
         Largest number of splits on a path of the tree that is made, >= 2.
     flag : ndarray
         The kernels' control array; once stopped, what is there is taken as it is.
+    exact : {2, 3}
+        Levels that are solved exactly at a time. Three take as long as a search of depth three on every level of the
+        tree, and make much better trees.
     """
-    return _Grower(flag).follow(node, np.arange(node.n_rows), iter(splits), depth)
+    return _Grower(flag, exact).follow(node, np.arange(node.n_rows), iter(splits), depth)
 
 
 class _Grower:
     """``node`` has all rows, at the prices that hold where the tree is grown."""
 
-    def __init__(self, flag: np.ndarray):
-        self.flag = flag
+    def __init__(self, flag: np.ndarray, exact: int):
+        self.flag, self.exact = flag, exact
 
     def follow(self, node: Node, rows: np.ndarray, splits: Iterator[tuple[int, int]], room: int) -> Found:
-        """Keep the next of the given splits, if there is one and more than two levels are left for it."""
+        """Keep the next of the given splits, if there is one and more than the exact levels are left for it."""
         column, cut = next(splits)
-        if column >= 0 and room > 2:
+        if column >= 0 and room > self.exact:
             left, below = node.codes[column, rows] <= cut, node.below(column)
             one = self.follow(below, rows[left], splits, room - 1)
             other = self.follow(below, rows[~left], splits, room - 1)
@@ -60,10 +64,16 @@ class _Grower:
         if room == 1:
             saved, splits = one_split(part)
             return leaf - saved, splits
-        value, column, cut = two_splits(part, 4, self.flag)
-        if room == 2 or column == -1:
-            return value, [(column, cut)]
-        column = -2 - column
+        if room > 2 and self.exact > 2:
+            value, splits = best_of_depth_three(part, self.flag)
+            column, cut = splits[0]
+            if room == 3 or column < 0:
+                return value, splits
+        else:
+            value, column, cut = two_splits(part, 4, self.flag)
+            if room == 2 or column == -1:
+                return value, [(column, cut)]
+            column = -2 - column
         left, below = node.codes[column, rows] <= cut, node.below(column)
         one, other = self._grow(below, rows[left], room - 1), self._grow(below, rows[~left], room - 1)
         return self._joined(part, column, cut, one, other)
