@@ -208,7 +208,12 @@ PARTS = [
     ("test_costs", "figures", {"weights.png", "nemenyi.png", "fit_seconds.csv", "breast_w_trees.csv"}),
     ("sparse_trees", "encodings", {"encodings.csv"}),
     ("sparse_trees", "scaling", {"scaling.csv", "scaling.png"}),
+    ("sparse_trees", "compas_2016", {"compas_2016.csv", "compas_2016.png"}),
+    ("test_costs", "streed", {"streed.csv"}),
+    ("born_again", "fewer", {"fewer.csv", "fewer_large.csv"}),
     ("weighted_trees", "gaps", {"gaps.csv", "gaps_by_end.csv"}),
+    ("weighted_trees", "lalonde_columns", {"lalonde_columns.csv"}),
+    ("weighted_trees", "algorithm_1", {"algorithm_1_rows.csv", "algorithm_1_trees.csv"}),
 ]
 
 
