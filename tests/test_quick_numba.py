@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 from llvmlite.binding.object_file import ObjectFileRef
 from numba.core import ir
 from numba.core.postproc import PostProcessor
@@ -50,15 +51,31 @@ def test_the_same_machine_code_with_and_without_shortcuts(tmp_path):
     assert written["with"] == written["without"]
 
 
-def test_shortcuts_end():
+PLACES = (
+    (BaseFunction, "get_call_type"), (ir.Inst, "_rec_list_vars"), (PostProcessor, "run"),
+    (NRTContext, "get_meminfos"),
+)  # fmt: skip
+
+
+def of_numba() -> list:
+    return [vars(owner)[name] for owner, name in PLACES]
+
+
+def test_shortcuts_end(monkeypatch):
     """Other functions are compiled by numba as it is, whatever happened to kernels."""
-    places = [(BaseFunction, "get_call_type"), (ir.Inst, "_rec_list_vars"), (PostProcessor, "run")]
-    places.append((NRTContext, "get_meminfos"))
-    before = [vars(owner)[name] for owner, name in places]
+    monkeypatch.setattr(quick_numba, "TRIED", (numba.version_info.short, numba.version_info.short))
+    before = of_numba()
     try:
         with quick_numba.shortcuts():
-            assert all(vars(owner)[name] is not old for (owner, name), old in zip(places, before, strict=True))
+            assert all(new is not old for new, old in zip(of_numba(), before, strict=True))
             raise KeyboardInterrupt
     except KeyboardInterrupt:
         pass
-    assert [vars(owner)[name] for owner, name in places] == before
+    assert of_numba() == before
+
+
+def test_other_releases_of_numba_are_left_alone(monkeypatch):
+    monkeypatch.setattr(quick_numba, "TRIED", ((0, 1), (0, 2)))
+    before = of_numba()
+    with quick_numba.shortcuts():
+        assert of_numba() == before

@@ -13,9 +13,10 @@ Four things differ from ``@njit(cache=True)``.
 - ``@kernel(borrows=True)`` does not count who refers to an array. numba otherwise counts up and down, atomically,
   whenever an array is taken out of a tuple or sliced, which takes small kernels as long as their work.
 
-This file is the only one that knows numba's internals. The first point rests on ``numba.core.caching`` and holds, or
-nothing is kept on disk. The second rests on how numba links calls; where that cannot be had (``SEPARATE`` is false),
-the option does nothing but compile more. The fourth rests on a private option, and does nothing where that is gone.
+This file and ``quick_numba.py`` are the only ones that know numba's internals. The first point rests on
+``numba.core.caching`` and holds, or nothing is kept on disk. The second rests on how numba links calls; where that
+cannot be had (``SEPARATE`` is false), the option does nothing but compile more. The fourth rests on a private option,
+and does nothing where that is gone.
 """
 
 from __future__ import annotations

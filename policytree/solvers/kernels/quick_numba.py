@@ -9,6 +9,9 @@ it shows; while :func:`shortcuts` is open, others that come to the same stand fo
 - Which variables live where is computed once, before code is made, and not after every step that changes the code.
 - To count the references of a tuple of arrays, numba takes every number out of every array, and uses none: these were
   four instructions of five of a kernel that is given many arrays. Only what is counted is taken out.
+
+They rest on numba's internals, and are taken with the releases alone that they were tried with: those before and after
+compile more slowly. ``tests/test_quick_numba.py`` holds the machine code to that without shortcuts.
 """
 
 from __future__ import annotations
@@ -19,12 +22,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numba
 from numba.core import ir, transforms
 from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
 
+#: The first and the last release of numba that these shortcuts were tried with.
+TRIED = ((0, 68), (0, 68))
 #: Types of what instructions hold beside variables, and lists, dictionaries and instructions that have some.
 NO_VARIABLES = frozenset(
     {str, int, float, bool, type(None), type, python.BuiltinFunctionType, python.FunctionType}
@@ -35,10 +41,11 @@ NO_VARIABLES = frozenset(
 @contextmanager
 def shortcuts() -> Iterator[None]:
     """Take the shortcuts, for whatever compiles in this process meanwhile."""
+    first, last = TRIED
     replaced = []
-    for owner, name, made in SHORTCUTS:
-        original = vars(owner).get(name)
-        if original is not None:
+    if first <= numba.version_info.short <= last:
+        for owner, name, made in SHORTCUTS:
+            original = vars(owner)[name]
             setattr(owner, name, made(original))
             replaced.append((owner, name, original))
     try:
