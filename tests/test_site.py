@@ -157,6 +157,8 @@ def test_every_script_is_in_its_index(room):
     entries = re.findall(r"^   ([a-z_]+)$", (folder / "index.rst").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(entries) == sorted(path.stem for path in folder.glob("*.py"))
     assert len(entries) == len(set(entries))
+    thumbnails = re.findall(rf"^   scripts/{room}/([a-z_]+)\.py$", (folder / "index.rst").read_text(), re.MULTILINE)
+    assert thumbnails == (entries if room != "coming_from" else [])  # nothing there has a picture
 
 
 @pytest.mark.parametrize("path", [*HOW_TO, *COMING_FROM, *TUTORIALS], ids=lambda path: path.stem)
