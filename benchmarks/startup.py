@@ -1,12 +1,14 @@
 """What starting costs: imports, help, and the first tree of a kind of problem, without and with kernels on disk.
 
-    python benchmarks/startup.py [--runs 3] [--only "depth 3"]
+    python benchmarks/startup.py [--runs 3] [--only "depth 3"] [--results startup.md]
     python benchmarks/startup.py --at-once 8
 
-Every figure is the median over fresh processes. Imports and help are wall seconds. First trees are CPU seconds of the
-process less its imports: compiling is one thread's work, and a shared machine would stretch wall time. "Later" is the
-same in a second process, which finds the kernels on disk. ``--at-once`` starts so many processes on one core, with an
-empty cache: one is to compile, the others to wait for its files and to say so (Linux).
+Every figure is the median over fresh processes, each with an empty cache. Imports and help are wall seconds. A first
+tree has three figures, all less the imports of the process that fits: its wall seconds, its CPU seconds, and the CPU
+seconds of all processes, with the helpers that compile for it on other cores, and their imports. On a machine that does
+other work too, only the last two are of use; the table says how loaded it was. "Later" is the same in a second process,
+which finds the kernels on disk. ``--at-once`` starts so many processes on one core, with an empty cache: one is to
+compile, the others to wait for its files and to say so (Linux).
 """
 
 import argparse
@@ -16,12 +18,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from policytree.common.progress import WAITING
 
 BASE = "import numpy, numba, sklearn.base"
 FIT = """
-import time, warnings
+import atexit, resource, time, warnings
+def spent(who):
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+def say():  # the last to be called at the end, when helpers have been waited for
+    print(wall, own, own + spent(resource.RUSAGE_CHILDREN) - others)
+atexit.register(say)
 import numpy as np
 import policytree.estimators
 from policytree import OptimalTreeClassifier, PolicyTree
@@ -31,11 +40,11 @@ few, long = rng.integers(0, 12, (600, 5)).astype(float), rng.normal(size=(600, 5
 two, y = rng.integers(0, 2, (400, 8)).astype(float), rng.integers(0, 2, 600)
 rewards, three = rng.normal(size=(600, 2)), rng.normal(size=(600, 3))
 T = rng.integers(0, 2, 600)
-start = time.process_time()
+others, start, began = spent(resource.RUSAGE_CHILDREN), time.process_time(), time.perf_counter()
 {fit}
-print(time.process_time() - start)
+wall, own = time.perf_counter() - began, time.process_time() - start
 """
-CASES = {  # name: (what is fitted, goal in CPU seconds)
+CASES = {  # name: (what is fitted, goal in seconds, on two cores that do nothing else)
     "depth 2, policy of two arms": ("PolicyTree(max_depth=2).fit(few, rewards)", 8),
     "depth 2, classification": ("OptimalTreeClassifier(max_depth=2).fit(few, y)", 8),
     "depth 3": ("PolicyTree(max_depth=3).fit(few, rewards)", 20),
@@ -47,6 +56,12 @@ CASES = {  # name: (what is fitted, goal in CPU seconds)
     ),
     "depth 4, two-valued columns": ("OptimalTreeClassifier(max_depth=4).fit(two, y[:400])", 12),
     "no depth limit": ("OptimalTreeClassifier(max_depth=None, regularization=.02, time_limit=2).fit(few, y)", 20),
+    # Added to the first noisy table of many columns of depth three and more (engine_table.py says which).
+    "kernels of conflict pairs alone": (
+        "from policytree.solvers.core.compilation import CONFLICT_PAIRS, load_kernels\n"
+        "load_kernels([(CONFLICT_PAIRS, '')])",
+        None,
+    ),
     "depth 2, continuous columns": ("PolicyTree(max_depth=2).fit(long, rewards)", None),
     "depth 3, continuous columns": ("PolicyTree(max_depth=3, time_limit=2).fit(long, rewards)", None),
     "all kernels (policytree warmup)": ("from policytree.cli import main; main(['warmup'])", 50),
@@ -61,11 +76,11 @@ def wall(arguments, **environment):
 
 
 def printed(code, **environment):
-    """The number that a fresh process prints last."""
+    """The numbers in the last line that a fresh process prints."""
     done = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, env={**os.environ, **environment}
     )
-    return float(done.stdout.split()[-1])
+    return [float(number) for number in done.stdout.splitlines()[-1].split()]
 
 
 def at_once(n):
@@ -87,7 +102,11 @@ def at_once(n):
     for process, (_, err) in zip(started, done, strict=True):
         if process.returncode:
             raise RuntimeError(err)
-    return [float(out.split()[-1]) for out, _ in done], [WAITING.partition("{")[0] in err for _, err in done], seconds
+    return (
+        [float(out.splitlines()[-1].split()[1]) for out, _ in done],
+        [WAITING.partition("{")[0] in err for _, err in done],
+        seconds,
+    )
 
 
 def line(name, seconds, goal):
@@ -98,11 +117,39 @@ def line(name, seconds, goal):
     )
 
 
+def medians(measured):
+    """Wall seconds, CPU seconds of the process and of all processes: the median of each over the runs."""
+    return [statistics.median(column) for column in zip(*measured, strict=True)]
+
+
+def load():
+    """How many processes want a core, on the average of the last minute; "?" where that is not known."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "?"
+
+
+def first_trees(chosen, runs):
+    """Rows of the table: name, wall, own CPU and CPU of all, the same later, the load at the start, and the goal."""
+    for name, (fit, goal) in CASES.items():
+        if chosen not in name:
+            continue
+        cold, later, loaded = [], [], load()
+        for _ in runs:
+            with tempfile.TemporaryDirectory() as cache:
+                cold.append(printed(FIT.format(fit=fit), NUMBA_CACHE_DIR=cache))
+                later.append(printed(FIT.format(fit=fit), NUMBA_CACHE_DIR=cache))
+        figures = [f"{figure:.1f}" for figure in medians(cold)] + [f"{figure:.2f}" for figure in medians(later)[:2]]
+        yield [name, *figures, loaded, f"{goal:g}" if goal else ""]
+
+
+HEAD = ["first tree", "wall", "CPU, this process", "CPU, all", "later: wall", "later: CPU", "load", "goal, wall"]
+
+
 def main():
-    """Measure and print one line a figure."""
+    """Measure, print one line a figure, and keep the table of first trees."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="part of the name of the cases to run")
+    parser.add_argument("--results", metavar="FILE", help="keep the table of first trees in this file, as Markdown")
     parser.add_argument("--at-once", type=int, metavar="N", help="only this: N processes on one core, an empty cache")
     arguments = parser.parse_args()
     if arguments.at_once:
@@ -118,16 +165,15 @@ def main():
         line("import numpy, numba, sklearn.base", [a for a, _ in pairs], None)
         line("from policytree import PolicyTree, beyond that", [b - a for a, b in pairs], 0.2)
         line("policytree --help", [wall([sys.executable, "-m", "policytree", "--help"]) for _ in runs], 1.0)
-    for name, (fit, goal) in CASES.items():
-        if arguments.only not in name:
-            continue
-        cold, later = [], []
-        for _ in runs:
-            with tempfile.TemporaryDirectory() as cache:
-                cold.append(printed(FIT.format(fit=fit), NUMBA_CACHE_DIR=cache))
-                later.append(printed(FIT.format(fit=fit), NUMBA_CACHE_DIR=cache))
-        line(f"{name}: first tree", cold, goal)
-        line(f"{name}: later", later, 0.5 if goal and goal < 50 and "limit" not in name else None)
+    table = ["| " + " | ".join(HEAD) + " |", "|---" * len(HEAD) + "|"]
+    print(table[0])
+    for row in first_trees(arguments.only, runs):
+        table.append("| " + " | ".join(row) + " |")
+        print(table[-1], flush=True)
+        if arguments.results:
+            said = f"{len(runs)} run{'s' * (len(runs) > 1)} each, medians; {os.cpu_count()} cores; seconds."
+            text = f"Starting with an empty cache of kernels (`python benchmarks/startup.py`): {said}\n\n"
+            Path(arguments.results).write_text(text + "\n".join(table) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
