@@ -69,7 +69,7 @@ def rows_in_order(rows, tables, index):
     tables = SweepTables(
         tables.rules, tables.relaxed, tables.exact, Rounded(planes, old.errors, old.shift, old.error), tables.where,
         tables.totals, tables.sums, tables.charges, tables.block, tables.pays, tables.fill_cost, tables.cut_cost,
-        tables.largest, tables.pairs, tables.lane_bytes,
+        tables.largest, tables.pairs, tables.short, tables.lane_bytes,
     )  # fmt: skip
     return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, rows.owners, n), tables
 
@@ -131,8 +131,11 @@ def sweep_tabled(rows, rules, tables, growing, n_cuts, sums, widest, control):
         if not done:
             return False
         e += group
-    extremes = np.empty((4, widest), np.int32)
-    return e >= n_cuts or sweep_pairs(rows, rules, tables, growing, e, n_cuts, extremes, control)
+    if e >= n_cuts:
+        return True
+    if tables.short != 0:
+        return sweep_pairs(np.empty(0, np.int16), rows, rules, tables, growing, e, n_cuts, sums, widest, control)
+    return sweep_pairs(np.empty(0, np.int32), rows, rules, tables, growing, e, n_cuts, sums, widest, control)
 
 
 @kernel(borrows=True)

@@ -1,8 +1,8 @@
 """One side of a sweep: best second splits for all root cuts, while the side grows.
 
 Two ways: :func:`sweep_lanes` does sixteen root cuts at once in vectors, for two actions and at most one minimum count
-(simd_tables.py, simd_counted.py); :func:`sweep_pairs` one after the other for any losses and counts. Tables grow from
-one cut to the next; in lanes, without the rows of a commonest code (depth_two/sparse_tables.py).
+(simd_tables.py, simd_counted.py); :func:`sweep_pairs` one after the other for any losses and counts (simd_sides.py).
+Tables grow from one cut to the next; in lanes, without the rows of a commonest code (depth_two/sparse_tables.py).
 
 Cost: every row at most once for every pair; every cell once for every root cut (or sixteen of them).
 Symbols: root cut e of this side has the rows index[ends[0]:ends[e + 1]] on the growing side. Results of the growing
@@ -32,6 +32,7 @@ from policytree.solvers.kernels.depth_three.simd_counted import (
     counted_two,
     end_counted,
 )
+from policytree.solvers.kernels.depth_three.simd_sides import BYTES, BothSides, scan_row
 from policytree.solvers.kernels.depth_three.simd_tables import (
     add_lanes,
     lane_columns,
@@ -40,8 +41,7 @@ from policytree.solvers.kernels.depth_three.simd_tables import (
     lane_rest_row,
     lane_two,
 )
-from policytree.solvers.kernels.depth_three.sweep_tables import add_rows, shorter_first
-from policytree.solvers.kernels.depth_two.pair_tables import cumulate, scan
+from policytree.solvers.kernels.depth_three.sweep_tables import shorter_first
 from policytree.solvers.kernels.depth_two.sparse_tables import Others, shortest_list
 from policytree.solvers.kernels.depth_two.tiles import aligned_zeros
 
@@ -237,68 +237,120 @@ def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, minimum, co
     return True
 
 
-@kernel(borrows=True)
-def subtract(T, C, D):
-    """D = T - C."""
-    for i in range(len(D)):
-        D[i] = i4(T[i] - C[i])
+@kernel(separate=True, borrows=True)
+def add_rows(cells, width, x, y, losses, index, a, b):
+    """Add rows index[a:b] to a table of the codes x and y."""
+    for i in range(a, b):
+        r = index[i]
+        cells[np.uint64(x[r]) * np.uint64(width) + np.uint64(y[r])] += losses[r]
+
+
+@kernel(separate=True, borrows=True)
+def place_margins(sides, W, width, g_at, all_sums, sums):
+    """Sums up to every column of both sides; ``sums``: the growing side's, by plane and place."""
+    for k in range(len(sums)):
+        own, other = sides.own[k * width :], sides.other[k * width :]
+        mine, both = sums[k, g_at:], all_sums[k, g_at:]
+        for u in range(W):
+            own[u] = mine[u]
+            other[u] = both[u] - mine[u]
+
+
+@kernel(separate=True, borrows=True)
+def scan_sides(sides, pair, width, n_losses, tables, sums, own, other):
+    """Scan a pair's table for one root cut; results go to ``own`` and ``other``. ``sums``: the growing side's."""
+    K = len(sums)
+    R, W = pair.R, pair.W
+    all_sums = tables.sums
+    place_margins(sides, W, width, pair.g_sums, all_sums, sums)
+    sides.above[: K * width] = 0
+    sides.best[: 4 * width] = 0
+    parts, found = sides.parts, sides.found
+    last = pair.f_sums + R - 1
+    for t in range(R - 1):
+        at = pair.f_sums + t
+        for k in range(K):
+            low, high = sums[k, at], sums[k, last] - sums[k, at]
+            parts[4 * k] = low
+            parts[4 * k + 1] = high
+            parts[4 * k + 2] = all_sums[k, at] - low
+            parts[4 * k + 3] = all_sums[k, last] - all_sums[k, at] - high
+        sides.before[:] = 0
+        scan_row(sides, tables.totals, pair.at, t, R, W, width, n_losses)
+        to = pair.f_own + t
+        own.low[to] = min(own.low[to], i4(found[0]))
+        own.high[to] = min(own.high[to], i4(found[1]))
+        other.low[to] = min(other.low[to], i4(found[2]))
+        other.high[to] = min(other.high[to], i4(found[3]))
+    best = sides.best
+    for u in range(W - 1):
+        to = pair.g_own + u
+        own.low[to] = min(own.low[to], i4(best[u]))
+        own.high[to] = min(own.high[to], i4(best[width + u]))
+        other.low[to] = min(other.low[to], i4(best[2 * width + u]))
+        other.high[to] = min(other.high[to], i4(best[3 * width + u]))
+
+
+@kernel
+def room_for_sides(like, rows, rules, widest, where):
+    """Room of the type of ``like`` for the tables of the largest pair, and how many columns a vector has."""
+    lanes = BYTES // like.itemsize
+    bins = rows.bins
+    K = rules.n_losses + len(rules.minima)
+    cells = 1
+    for f in range(len(bins)):
+        for g in range(f + 1, len(bins)):
+            if where[f, g] >= 0:
+                width = (max(bins[f], bins[g]) + lanes - 1) // lanes * lanes
+                cells = max(cells, K * min(bins[f], bins[g]) * width)
+    width = (widest + lanes - 1) // lanes * lanes
+    minima = aligned_zeros(len(rules.minima), like)
+    most = (1 << (8 * like.itemsize - 1)) - 1
+    for j in range(len(minima)):
+        minima[j] = min(rules.minima[j], most)
+    return BothSides(
+        aligned_zeros(cells, like), aligned_zeros(K * lanes, like), aligned_zeros(K * width, like),
+        aligned_zeros(K * width, like), aligned_zeros(K * width, like), aligned_zeros(4 * K, like),
+        aligned_zeros(4 * width, like), aligned_zeros(4, like), minima,
+    ), lanes  # fmt: skip
 
 
 @kernel(separate=True)
-def sweep_pairs(rows, rules, tables, growing, first, n_cuts, extremes, control):
-    """Cuts first, ..., n_cuts - 1 one after the other, for any losses and counts. False if stopped."""
-    room = np.empty((3, tables.largest), np.int32)
-    return pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room, control)
+def sweep_pairs(like, rows, rules, tables, growing, first, n_cuts, sums, widest, control):
+    """Cuts first, ..., n_cuts - 1 one after the other, for any losses and counts. False if stopped.
 
-
-@kernel(borrows=True)
-def pairs_one_by_one(rows, rules, tables, growing, first, n_cuts, extremes, room, control):
-    """:func:`sweep_pairs`, with room for the tables of a pair: added up, and cumulated on either side."""
-    bins, offset, where = rows.bins, rows.offset, tables.where
-    side, index, ends = growing.side, growing.index, growing.ends
+    Sums fit the type of ``like``, int32 or int16.
+    """
+    bins, offset, where, index, ends = rows.bins, rows.offset, tables.where, growing.index, growing.ends
     K = rules.n_losses + len(rules.minima)
-    p = len(bins)
-    S = offset[p]
-    for f0 in range(p):
-        for g0 in range(f0 + 1, p):
+    S = offset[len(bins)]
+    sides, lanes = room_for_sides(like, rows, rules, widest, where)
+    for f0 in range(len(bins)):
+        for g0 in range(f0 + 1, len(bins)):
             if control[STOP] != 0:
                 return False
-            at = where[f0, g0]
-            if at < 0:
+            if where[f0, g0] < 0:
                 continue
             f, g = shorter_first(bins, f0, g0)
             R = bins[f]
             W = bins[g]
-            size = K * R * W
-            h = room[0, :size]
-            c = room[1, :size]
-            d = room[2, :size]
-            h[:] = i4(0)
-            h3 = h.reshape((K, R, W))
-            c3 = c.reshape((K, R, W))
-            d3 = d.reshape((K, R, W))
+            width = (W + lanes - 1) // lanes * lanes
+            size = R * width
             f_at = price_below(rows, f, g) * S + offset[f]
             g_at = price_below(rows, g, f) * S + offset[g]
-            # h holds the rows of the growing side of cut e, index[ends[0]:ends[e + 1]]; d, by subtraction from the
-            # totals, those of the other side. Both are exact, so that both sides' results are.
+            pair = Pair(R, W, where[f0, g0], offset[f], offset[g], f_at, f_at, g_at, g_at)
+            sides.cells[: K * size] = 0
+            # The cells hold the rows of the growing side of cut e, index[ends[0]:ends[e + 1]]; those of the other side
+            # are what the totals have more. Both are exact, so that both sides' results are.
             for e in range(first, n_cuts):
                 start = ends[0] if e == first else ends[e]
                 a = min(start, ends[e + 1])
                 b = max(start, ends[e + 1])
                 for k in range(K):
-                    add_rows(h[k * R * W : (k + 1) * R * W], W, rows.codes[f], rows.codes[g], tables.rounded.planes[k],
-                             index, a, b)  # fmt: skip
-                    cumulate(h3[k], c3[k], R, W)
-                subtract(tables.totals[at : at + size], c, d)
-                scan(c3, R, W, rules, extremes, SecondSplits(growing.low[e, side], growing.high[e, side]), f_at, g_at)
-                scan(
-                    d3,
-                    R,
-                    W,
-                    rules,
-                    extremes,
-                    SecondSplits(growing.low[e, 1 - side], growing.high[e, 1 - side]),
-                    f_at,
-                    g_at,
-                )
+                    add_rows(sides.cells[k * size : (k + 1) * size], width, rows.codes[f], rows.codes[g],
+                             tables.rounded.planes[k], index, a, b)  # fmt: skip
+                side = growing.side
+                own = SecondSplits(growing.low[e, side], growing.high[e, side])
+                other = SecondSplits(growing.low[e, 1 - side], growing.high[e, 1 - side])
+                scan_sides(sides, pair, width, rules.n_losses, tables, sums[e, side], own, other)
     return True

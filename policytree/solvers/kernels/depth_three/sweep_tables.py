@@ -20,6 +20,7 @@ import numpy as np
 from policytree.solvers.kernels.base.layout import Rounded, Rows, Rules, Special, i4, i8, int_1d, int_2d, long_2d
 from policytree.solvers.kernels.base.sums import charge_sums, round_planes, rounded_sums
 from policytree.solvers.kernels.compiling import kernel
+from policytree.solvers.kernels.depth_three.simd_sides import BYTES
 from policytree.solvers.kernels.depth_two.binary_pairs import Block, block_size, make_block, no_block
 from policytree.solvers.kernels.depth_two.pair_tables import cumulate
 from policytree.solvers.kernels.depth_two.sparse_tables import fill_pair, list_all_others
@@ -42,6 +43,7 @@ class SweepTables(NamedTuple):
     cut_cost: i8  # ns that reading them takes, for each root cut (measured)
     largest: i8  # cells of the largest table
     pairs: i8  # how many pairs have a table
+    short: i8  # whether all sums fit int16
     lane_bytes: i8  # of the sums of root cuts that go side by side; 0: they go one by one
 
 
@@ -89,15 +91,6 @@ def place_tables(rows, K, has_block, where):
     return size, largest, pairs
 
 
-@kernel(separate=True, borrows=True)
-def add_rows(H, W, x, y, losses, index, a, b):
-    """Add rows index[a:b] to the table H of the codes x and y (below W)."""
-    for i in range(a, b):
-        r = index[i]
-        cell = np.uint64(x[r]) * np.uint64(W) + np.uint64(y[r])
-        H[cell] = i4(H[cell] + losses[r])
-
-
 @kernel
 def fill_totals(rows, rounded, sums, where, totals):
     """Cumulated tables of all rows, of every pair; ``sums``: of single features."""
@@ -119,23 +112,37 @@ def fill_totals(rows, rounded, sums, where, totals):
 
 
 @kernel(borrows=True)
-def bytes_of_lanes(planes, rules):
+def sums_are_short(planes, rules):
+    """Whether all sums of losses, under any actions, and of counts fit int16."""
+    P = rules.n_losses
+    below = 0
+    above = 0
+    for i in range(planes.shape[1]):
+        x = 0
+        y = 0
+        for k in range(P):
+            x = min(x, np.int64(planes[k, i]))
+            y = max(y, np.int64(planes[k, i]))
+        below -= x
+        above += y
+    most = max(below, above)
+    for j in range(P, len(planes)):
+        counted = 0
+        for c in planes[j]:
+            counted += np.int64(c)
+        most = max(most, counted)
+    return most < 1 << 15
+
+
+@kernel(borrows=True)
+def bytes_of_lanes(short, rules):
     """Bytes of the sums of root cuts that go side by side: 2 where they fit, else 4.
 
     0 for several losses or several minima: then they go one by one.
     """
     if rules.n_losses != 1 or len(rules.minima) > 1:
         return 0
-    below = 0
-    above = 0
-    for x in planes[0]:
-        below -= min(0, np.int64(x))
-        above += max(0, np.int64(x))
-    counted = 0
-    if len(rules.minima) > 0:
-        for c in planes[1]:
-            counted += np.int64(c)
-    return 2 if max(below, above, counted) < 1 << 15 else 4
+    return 2 if short else 4
 
 
 @kernel(takes=(Rows, Rules, Special), separate=True)
@@ -146,7 +153,8 @@ def make_tables(rows, all_rules, special):
     K = rules.n_losses + len(rules.minima)
     n_block = 0 if special is None else block_size(rows, rules)
     rounded = round_planes(rows, rules)
-    lane_bytes = bytes_of_lanes(rounded.planes, rules)
+    short = sums_are_short(rounded.planes, rules)
+    lane_bytes = bytes_of_lanes(short, rules)
     where = np.empty((p, p), np.int64)
     size, largest, pairs = place_tables(rows, K, n_block > 0, where)
     fill_cost = (K * rows.n * (pairs + p)) // 2
@@ -157,7 +165,7 @@ def make_tables(rows, all_rules, special):
         size = 0
         n_block = 0
     sums = rounded_sums(rows, rounded)
-    totals = np.empty(size, np.int32)
+    totals = np.empty(size + BYTES, np.int32)[:size]  # simd_sides.py reads so many numbers beyond the end
     block = no_block() if special is None else make_block(rows, rounded, rules, n_block)
     if pays:
         fill_totals(rows, rounded, sums, where, totals)
@@ -167,5 +175,5 @@ def make_tables(rows, all_rules, special):
     exact = rounded.error == 0 and not relaxed and rules.uneven == 0
     return SweepTables(
         rules, 1 if relaxed else 0, 1 if exact else 0, rounded, where, totals, sums, charge_sums(rows, rules), block,
-        1 if pays else 0, fill_cost, cut_cost, largest, pairs, lane_bytes,
+        1 if pays else 0, fill_cost, cut_cost, largest, pairs, 1 if short else 0, lane_bytes,
     )  # fmt: skip
