@@ -220,11 +220,9 @@ class _Search:
         run, target = self.run, self.run.useful_depth()
         if target > 3:
             f, t = run.incumbent.tree[0]  # of depth two
-            tree = [(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)]
-            self._grow(tree, target)
+            self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
             if first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, self.gates):
                 first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
-                self._grow_by_three(tree, target)
         depths, duals = DepthEngine(run, self.blocks), DualEngine(run)
         subsets = SubsetEngine(run, self.pairs) if self.by_subsets else None
         seconds = work_units.DEPTH_TWO if run.any_root else 0.0  # of work on the last depth that was proved
@@ -266,23 +264,18 @@ class _Search:
         return least_depth(depth, proved, above, run.node.penalty, self.gates.most_needed_prices)
 
     def _grow_by_levels(self, depth: int) -> bool:
-        """Grow the incumbent deeper, by two exact levels at a time and by three; returns whether it became better."""
-        tree = expand(self.run.node, self.run.incumbent.tree)
-        better = self._grow(tree, depth)
-        return self._grow_by_three(tree, depth) or better
+        """Grow the incumbent deeper, by two exact levels at a time, and by three; returns whether it became better.
 
-    def _grow_by_three(self, splits: Splits, depth: int) -> bool:
-        """Grow a good tree deeper by three exact levels at a time, where that takes little of the search.
-
-        It takes about as long as depth three of all rows, on every level but the last two: little beside depth five.
-        Where leaves have a price, deep trees are rarely best, and two levels do.
+        Three take about as long as depth three of all rows took, on every level but the last two: little beside
+        depth five. Where leaves have a price, deep trees are rarely best, and two levels do.
         """
         run = self.run
-        pays = depth > 4 and run.node.penalty == 0 and self.blocks is None and run.incumbent.value > run.floor
-        if not (pays and run.clock.fits_memory(Stack.bytes(run.node, 3, self.gates))):
-            return False
-        run.report()  # what is in hand until then
-        return self._grow(splits, depth, exact=3)
+        tree = expand(run.node, run.incumbent.tree)
+        better = self._grow(tree, depth)
+        pays = depth > 4 and run.node.penalty == 0 and self.blocks is None
+        if pays and run.clock.fits_memory(Stack.bytes(run.node, 3, self.gates)):
+            better = self._grow(tree, depth, exact=3) or better
+        return better
 
     def _grow(self, splits: Splits, depth: int, exact: int = 2) -> bool:
         """Grow a good tree deeper, for an incumbent; returns whether it became one."""
