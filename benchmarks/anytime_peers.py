@@ -229,7 +229,8 @@ def summary(traces: dict[tuple[str, str], list[dict]], seconds: float) -> list[l
 
 
 HEADER = [
-    "case", "solver", "first tree, s", "errors after 1 s", "errors", "fewest known", "proved, s", "primal integral, s",
+    "case", "solver", "first tree (s)", "errors after 1 s", "errors", "fewest known", "proved (s)",
+    "primal integral (s)",
 ]  # fmt: skip
 
 
