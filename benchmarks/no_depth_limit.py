@@ -80,7 +80,6 @@ CONFLICTS = (  # table, rows that are drawn (0: all), seed, price
 OPEN = {  # table, rows that are drawn with seed 0 (0: all), price: the gap in rows when proofs were asked for
     ("fico_heloc", 1_000, 0.02): 220, ("fico_heloc", 1_000, 0.01): 240, ("fico_heloc", 1_000, 0.005): 240,
     ("compas", 0, 0.02): 829, ("compas", 0, 0.01): 1_312, ("compas", 0, 0.005): 1_381,
-    ("compas_two_years", 0, 0.02): 866, ("compas_two_years", 0, 0.01): 1_371, ("compas_two_years", 0, 0.005): 1_443,
     ("broward", 0, 0.02): 392, ("broward", 0, 0.01): 524, ("broward", 0, 0.005): 600,
     ("coupon_rest20_onehot", 0, 0.01): 350, ("coupon_rest20_onehot", 0, 0.005): 467,
 }  # fmt: skip

@@ -1,5 +1,6 @@
 """What benchmarks of unfinished searches compute: integrals, the tree in hand, and a limit of processor time."""
 
+import csv
 import math
 import time
 
@@ -43,12 +44,12 @@ def test_integral_weighs_the_gap_of_every_second(peers):
 
 def test_best_known_is_the_fewest_of_any_solver(peers):
     traces = {
-        ("Broward d5", "policytree"): [point(0.1, 600), point(3.0, 590)],
-        ("Broward d5", "CA-ConTree"): [point(0.2, 588)],
+        ("FICO d5", "policytree"): [point(0.1, 600), point(3.0, 590)],
+        ("FICO d5", "CA-ConTree"): [point(0.2, 588)],
         ("Broward d4", "policytree"): [point(0.1, 640)],
     }
-    assert peers.best_known(traces) == {"Broward d5": 588, "Broward d4": 628}
-    assert peers.errors_at(traces["Broward d5", "policytree"], 1.0) == 600
+    assert peers.best_known(traces) == {"FICO d5": 588, "Broward d4": 628}
+    assert peers.errors_at(traces["FICO d5", "policytree"], 1.0) == 600
     assert peers.errors_at([], 1.0) == math.inf
 
 
@@ -77,3 +78,16 @@ def test_processor_limit_ends_a_search_that_is_not_done(processor_limit):
 def test_processor_limit_passes_on_what_is_raised(processor_limit, seconds):
     with pytest.raises(ZeroDivisionError), processor_limit(seconds):
         raise ZeroDivisionError
+
+
+def test_no_other_search_had_a_better_tree_after_a_second(peers):
+    """The page of comparisons says so; it must say otherwise if the results change."""
+    traces = {}
+    with (peers.RESULTS / "anytime_peers.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            found = point(float(row["seconds"]), float(row["errors"]), row["proved"] == "True")
+            traces.setdefault((row["case"], row["solver"]), []).append(found)
+    assert {case for case, _ in traces} == set(peers.CASES)
+    for (case, solver), points in traces.items():
+        ours = peers.errors_at(traces[case, "policytree"], peers.EARLY)
+        assert ours <= peers.errors_at(points, peers.EARLY), (case, solver)
