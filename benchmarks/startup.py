@@ -18,8 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from compileall import compile_dir
 from pathlib import Path
 
+import policytree
 from policytree.common.progress import WAITING
 
 BASE = "import numpy, numba, sklearn.base"
@@ -68,17 +70,23 @@ CASES = {  # name: (what is fitted, goal in seconds, on two cores that do nothin
 }
 
 
+def environment_with(**more):
+    """The variables of this process and more, without the one by which Python keeps no bytecode of modules."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | more
+
+
 def wall(arguments, **environment):
     """Seconds of a fresh process."""
     start = time.perf_counter()
-    subprocess.run(arguments, check=True, capture_output=True, env={**os.environ, **environment})
+    subprocess.run(arguments, check=True, capture_output=True, env=environment_with(**environment))
     return time.perf_counter() - start
 
 
 def printed(code, **environment):
     """The numbers in the last line that a fresh process prints."""
     done = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env={**os.environ, **environment}
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment_with(**environment)
     )
     return [float(number) for number in done.stdout.splitlines()[-1].split()]
 
@@ -93,7 +101,7 @@ def at_once(n):
         started = [
             subprocess.Popen(
                 ["taskset", "-c", str(core), sys.executable, "-c", code], text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "NUMBA_CACHE_DIR": cache},
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment_with(NUMBA_CACHE_DIR=cache),
             )
             for _ in range(n)
         ]  # fmt: skip
@@ -158,6 +166,7 @@ def main():
         for used, said in sorted(zip(cpu, waited, strict=True), reverse=True):
             print(f"  {used:6.2f} s of CPU, {'said that it waited' if said else 'did not wait'}", flush=True)
         return
+    compile_dir(Path(policytree.__file__).parent, quiet=1)  # an installed package has its bytecode
     runs = range(arguments.runs)
     if not arguments.only:
         both = f"{BASE}\nfrom policytree import PolicyTree"
