@@ -27,7 +27,7 @@ def main(study) -> None:
         study.step(f"forests given: {name}")
         rows += [{"data": name, **pruned(given_forest(forest))} for forest in data.forests(study, name)]
     frame = pd.DataFrame(rows)
-    frame.to_csv(study.results / "fewer_folds.csv", index=False, float_format="%.8g", lineterminator="\n")
+    study.table(frame, "fewer_folds", index=False, show=False)
     study.table(of_each_data_set(frame), "fewer")
     whole = frame["trees left"] == frame["trees"]
     study.show(f"{(~whole).sum()} of {len(frame)} forests lose trees, {frame['trees left'].min()} are left at least; "

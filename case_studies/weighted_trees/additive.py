@@ -6,11 +6,11 @@ from importlib.util import find_spec
 
 import pandas as pd
 from weighted_trees.data import reference, table
-from weighted_trees.fitting import SECONDS, folds, proved, timed, with_sd
+from weighted_trees.fitting import SECONDS, folds, guessed, proved, timed, with_sd
 from weighted_trees.grid import CHOSEN
 from weighted_trees.guesses import FILES, PRICES
 
-from policytree import Guesses, InputError, OptimalTreeClassifier
+from policytree import InputError, OptimalTreeClassifier
 
 NAMES = ("COMPAS", "FICO")
 TOLERANCES = (0.1, 0.08)  # the paper's
@@ -54,9 +54,7 @@ def main(study) -> None:
 
 def one_fit(X, y, train, test, price, guesses) -> dict:
     """Thresholds from the reference, then the tree that is proved on them."""
-    first = OptimalTreeClassifier(max_depth=1, guesses=guesses)
-    guessing = timed(first, X[train], y[train])
-    made = Guesses(thresholds=first.guesses_.thresholds)
+    made, guessing = guessed(guesses, X[train], y[train])
     model = OptimalTreeClassifier(DEPTH, price, guesses=made, time_limit=LIMIT)
     seconds = timed(model, X[train], y[train])
     return {"columns": sum(map(len, made.thresholds)), "guessing": guessing, "seconds": seconds,

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from weighted_trees import data
 from weighted_trees.data import reference
-from weighted_trees.fitting import folds, timed
+from weighted_trees.fitting import folds, guessed, timed
 from weighted_trees.sparsity import DEPTHS, FACTOR, FOLDS, PENALTIES, REFERENCE
 
-from policytree import Guesses, InputError, OptimalTreeClassifier
+from policytree import InputError, OptimalTreeClassifier
 from policytree.solvers.approximate.duplication import integer_counts
 
 AS_PRINTED = 99  # the largest factor that the paper allows: p < 100
@@ -57,9 +57,7 @@ def left(weight: np.ndarray) -> dict[str, int]:
 def fits(each: data.Data, train: np.ndarray) -> list[dict]:
     """Every depth and price on one training part."""
     X, y, w = each.X[train], each.y[train], each.weight[train]
-    guess = OptimalTreeClassifier(max_depth=1, guesses=reference(*REFERENCE))
-    timed(guess, X, y, sample_weight=w)
-    guesses = Guesses(thresholds=guess.guesses_.thresholds)
+    guesses, _ = guessed(reference(*REFERENCE), X, y, w)
     rows = []
     for name, factor in (("largest", FACTOR), ("sum", FACTOR * len(y))):
         options = {"factor": factor, "divide_by": name}

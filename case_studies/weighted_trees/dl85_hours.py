@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 from weighted_trees import data, peers
 from weighted_trees.data import reference
-from weighted_trees.fitting import SECONDS, folds, timed
+from weighted_trees.fitting import SECONDS, folds, guessed
 from weighted_trees.sparsity import DL85_DEPTHS, LIMIT, REFERENCE, Settings, dl85
 
-from policytree import Guesses, InputError, OptimalTreeClassifier
+from policytree import InputError
 
 DEPTHS = (*DL85_DEPTHS, 5)
 FOLDS = 5
@@ -27,9 +27,7 @@ def main(study) -> None:
         soon = DEPTHS[:2] if study.quick else DEPTHS
         for k, (train, test) in enumerate(folds(len(each.y), FOLDS)[: 2 if study.quick else None]):
             study.step(f"{each.name}, fold {k + 1}, depths {', '.join(map(str, soon))}")
-            guess = OptimalTreeClassifier(max_depth=1, guesses=reference(*REFERENCE))
-            timed(guess, each.X[train], each.y[train], sample_weight=each.weight[train])
-            guesses = Guesses(thresholds=guess.guesses_.thresholds)
+            guesses, _ = guessed(reference(*REFERENCE), each.X[train], each.y[train], each.weight[train])
             found = dl85(each, train, test, guesses, Settings(dl85_depths=tuple(soon), peer_limit=PATIENCE))
             rows += [{"data": each.name, "depth": depth, "fold": k, "columns": sum(map(len, guesses.thresholds)), **row}
                      for depth, row in zip(soon, found, strict=True)]  # fmt: skip

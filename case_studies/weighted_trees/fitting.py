@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 from sklearn.model_selection import KFold
 
-from policytree import SearchWarning
+from policytree import Guesses, OptimalTreeClassifier, SearchWarning
 
 COLORS = {
     "direct": "#0072B2",
@@ -30,6 +30,13 @@ def timed(model, *args, **kwargs) -> float:
         start = time.process_time()
         model.fit(*args, **kwargs)
         return time.process_time() - start
+
+
+def guessed(reference, X, y, weight=None) -> tuple[Guesses, float]:
+    """Thresholds from a reference model, given to every search that is compared; and the seconds of fitting it."""
+    first = OptimalTreeClassifier(max_depth=1, guesses=reference)
+    seconds = timed(first, X, y, sample_weight=weight)
+    return Guesses(thresholds=first.guesses_.thresholds), seconds
 
 
 def folds(n: int, n_splits: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:

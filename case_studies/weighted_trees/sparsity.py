@@ -12,9 +12,9 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from weighted_trees import peers
 from weighted_trees.data import binary, reference
-from weighted_trees.fitting import COLORS, SECONDS, folds, proved, timed, weighted_accuracy
+from weighted_trees.fitting import COLORS, SECONDS, folds, guessed, proved, timed, weighted_accuracy
 
-from policytree import Guesses, OptimalTreeClassifier
+from policytree import OptimalTreeClassifier
 
 PENALTIES = (0.02, 0.005, 0.001)  # --published: ALL_PENALTIES
 ALL_PENALTIES = (0.02, 0.01, 0.005, 0.002, 0.001, 0.0005)
@@ -76,9 +76,7 @@ def show(study, sets) -> None:
 def one_fold(data, train, test, chosen: Settings) -> list[dict]:
     """Every method at every setting."""
     X, y, w = data.X[train], data.y[train], data.weight[train]
-    guess = OptimalTreeClassifier(max_depth=1, guesses=reference(*REFERENCE))
-    guessing = timed(guess, X, y, sample_weight=w)
-    guesses = Guesses(thresholds=guess.guesses_.thresholds)
+    guesses, guessing = guessed(reference(*REFERENCE), X, y, w)
     rows = [{"method": "guessing thresholds", "setting": "30 x depth 2", "seconds": guessing,
              "leaves": float(sum(map(len, guesses.thresholds)))}]  # fmt: skip
 

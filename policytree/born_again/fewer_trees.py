@@ -208,8 +208,9 @@ class _Pruning:
         self.needs = np.zeros(0, dtype=np.int64)
         self.known: set[bytes] = set()  # conditions that are in them
         self.bound, self.rounds = 1, 0
-        self.every = self._every_cell() if self.cells <= MOST_CELLS else None
-        self.space = None if self.every is not None else _Space(forest)
+        self.by_cells = self.cells <= MOST_CELLS
+        self.every = self._every_cell() if self.by_cells else None  # None, too, if there was no time
+        self.space = None if self.by_cells else _Space(forest)
 
     def run(self) -> PrunedEnsemble:
         best = np.ones(self.T, dtype=np.int64)
@@ -228,7 +229,7 @@ class _Pruning:
                 best = weights
         return PrunedEnsemble(
             weighted(self.forest, best), best, int(np.count_nonzero(best)), self.bound, status,
-            "every cell" if self.every is not None else "integer programs", len(self.leads), self.rounds,
+            "every cell" if self.by_cells else "integer programs", len(self.leads), self.rounds,
             self.clock.seconds(),
         )  # fmt: skip
 
@@ -261,11 +262,14 @@ class _Pruning:
         votes = [tree.value[tree.apply(X)].argmax(axis=1) for tree in self.forest.trees]
         return _Votes(np.stack(votes, axis=1).astype(np.min_scalar_type(self.K)), K=self.K)
 
-    def _every_cell(self) -> _Votes:
-        parts = [
-            self._votes(list(np.unravel_index(np.arange(start, min(self.cells, start + CHUNK)), self.shape))).classes
-            for start in range(0, self.cells, CHUNK)
-        ]
+    def _every_cell(self) -> _Votes | None:
+        """Votes in all cells; None once the time is up."""
+        parts = []
+        for start in range(0, self.cells, CHUNK):
+            if self.clock.left() == 0.0:
+                return None
+            cells = np.unravel_index(np.arange(start, min(self.cells, start + CHUNK)), self.shape)
+            parts.append(self._votes(list(cells)).classes)
         return _Votes(np.concatenate(parts), K=self.K)
 
     def _separate(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

@@ -81,7 +81,8 @@ model
 
 # %%
 # Which question comes first does not matter: the three groups are the same. In truth they part at 60 for kidneys and at
-# 65 years. The tree cuts near these, not at them: with 900 patients, neighbouring cuts cannot be told apart.
+# 65 years. The tree parts kidneys at or near 60, but age some years too late: with 900 patients such cuts cannot be
+# told apart.
 #
 # Do effects differ between patients at all? Here they do, and the test says so.
 
@@ -104,7 +105,7 @@ honest.estimator.plot(
 
 # %%
 # In each leaf the first interval is of the mean score under the leaf's treatment, the second of what it gains over the
-# next best. All of them hold at once.
+# next best. Those of means hold for all leaves at once, and so do those of gains.
 #
 # The truth
 # ---------
@@ -119,15 +120,15 @@ shown = table.to_frame().loc[list(truth), ["value", "lower", "upper"]]
 shown.assign(truth=pd.Series(truth)).round(1)
 
 # %%
-# The tree's value is well inside its interval. That of drug A is just outside of its own: the patients of this trial
-# gained a little less from it than others do. Of intervals of 95 %, one in twenty misses, and the table does not say
+# The tree's value is well inside its interval. That of drug A is just outside of its own: by the lot, those who got it
+# would have scored lower than the others anyway. Of intervals of 95 %, one in twenty misses, and the table does not say
 # which.
 #
 # When does a tree win?
 # ---------------------
 # Three things came together. Effects change sign, so that no single treatment is right for everybody. They do so along
 # few covariates that were measured. And the trial is large enough: with 150 patients of the same kind the verdict
-# would mostly be that nothing is shown. Real trials often lack the first; :doc:`trial` is one.
+# would probably be that nothing is shown. Real trials often lack the first; :doc:`trial` is one.
 #
 # Next: :doc:`/how_to/surest` takes the tree whose gain is surest in place of the best one, :doc:`/how_to/stability`
 # asks whether it would come again, :doc:`/how_to/export` takes it to where it is used.

@@ -9,9 +9,9 @@ for whom, keeps visits to the doctor low? This is the study of the first page, s
 The steps are the same for every trial:
 
 1. look at the data;
-2. compare the treatments, and know what moves a raw mean;
-3. ask what a rule would be worth on people that it has not seen;
-4. look at the best tree, and at its proof;
+2. look at the best tree, and at its proof;
+3. compare the treatments, and know what moves a raw mean;
+4. ask what a rule would be worth on people that it has not seen;
 5. look at the people in its leaves;
 6. hand over a report.
 """
@@ -59,7 +59,8 @@ model
 
 # %%
 # "Optimal" means: among all trees of this size, over all these splits, none is better on these rows. It does not mean
-# that the tree is better than no tree; that comes below.
+# that the tree is better than no tree; that comes below. A leaf's value may even be below zero: it is a mean of
+# weighted rewards, chosen because it was low.
 #
 # From a raw mean to an adjusted one
 # ----------------------------------
