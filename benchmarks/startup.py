@@ -157,7 +157,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="part of the name of the cases to run")
-    parser.add_argument("--results", metavar="FILE", help="keep the table of first trees in this file, as Markdown")
+    parser.add_argument(
+        "--results",
+        metavar="FILE",
+        help="write the table of first trees to this file, as Markdown, in place of all it has",
+    )
     parser.add_argument("--at-once", type=int, metavar="N", help="only this: N processes on one core, an empty cache")
     arguments = parser.parse_args()
     if arguments.at_once:

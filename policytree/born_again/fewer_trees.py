@@ -55,10 +55,10 @@ class PrunedEnsemble:
     trees : int
         How many are left.
     trees_bound : int
-        No whole weights up to the largest allowed do with fewer.
+        No whole weights up to the largest allowed do with fewer, by HiGHS, in floating point, whatever the method.
     status : Status
-        OPTIMAL: no fewer trees are enough. TIME_LIMIT: the pruned forest is identical all the same, as far as it was
-        pruned.
+        OPTIMAL: no whole weights up to the largest allowed do with fewer. TIME_LIMIT: time was up, or the solver's
+        rounding left open whether fewer do; the pruned forest is identical all the same.
     method : {"every cell", "integer programs"}
         How it was proved that no point is decided otherwise. Cells are counted in whole numbers; integer programs are
         solved by HiGHS in floating point, with whole coefficients and a tolerance of a millionth of a vote.
@@ -90,7 +90,11 @@ class PrunedEnsemble:
     seconds: float
 
     def __str__(self) -> str:
-        least = "no fewer are enough" if self.status is Status.OPTIMAL else f"at least {self.trees_bound} are needed"
+        least = (
+            "no fewer do with such weights"
+            if self.status is Status.OPTIMAL
+            else f"at least {self.trees_bound} are needed"
+        )
         return (
             f"{self.trees} of {len(self.weights)} trees decide as all of them do, everywhere ({least}; proved by "
             f"{self.method}), {self.seconds:.3g} s"
@@ -223,7 +227,11 @@ class _Pruning:
             self.bound = max(self.bound, min(least, trees))
             if self.bound == trees:
                 status = Status.OPTIMAL
-            elif weights is None or not (found := self._identical(weights)).known:
+            elif (
+                weights is None  # no time is left
+                or np.count_nonzero(weights) >= trees  # the solver's rounding let them pass
+                or not (found := self._identical(weights)).known
+            ):
                 break
             elif found.holds:
                 best = weights
@@ -289,7 +297,8 @@ class _Pruning:
                 if cell is None:
                     return None
                 if len(cell):
-                    return self._votes([np.array([at]) for at in cell]).violated(weights)
+                    found = self._votes([np.array([at]) for at in cell]).violated(weights)
+                    return found if len(found[0]) else None  # the point was one by the solver's tolerance only
         return found
 
     def _add(self, leads: np.ndarray, needs: np.ndarray) -> None:

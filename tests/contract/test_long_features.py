@@ -28,6 +28,15 @@ def _columns(values, rng):
     return X
 
 
+def test_a_tree_whose_largest_cost_is_the_best_ones_is_evaluated():
+    """It was left out, and a single leaf proved: rounding made what the tree gains half a step a row."""
+    second = np.where(np.arange(200) < 10, -10_540.0, 8_650_000_001.0)
+    X = np.column_stack([np.arange(200.0), np.random.default_rng(0).permutation(200)])
+    for depth in (1, 2, 3):
+        solution = solve_direct(Problem(bin_matrix(X), np.column_stack([np.zeros(200), second]), 0.0, depth))
+        assert solution.objective == solution.lower_bound == -105_400.0
+
+
 def _losses(weights, X, rng, K=2):
     """Integers, so that brute force is exact; real weights stand for themselves where sums need more than 30 bits.
 

@@ -130,7 +130,7 @@ class Stack:
         return done
 
 
-def best_of_depth_three(node: Node, flag: np.ndarray, gates: SizeGates = GATES) -> tuple[int, Splits]:
+def best_of_depth_three(node: Node, flag: np.ndarray) -> tuple[int, Splits]:
     """The best tree of three levels on the rows of a node, with all its splits; once stopped, the best one seen."""
     best, tree = node.leaf()[0] + node.penalty, [(-1, 0)]
     part, columns, codes = occurring(node)  # a cut must leave rows on both sides
@@ -139,8 +139,11 @@ def best_of_depth_three(node: Node, flag: np.ndarray, gates: SizeGates = GATES) 
     (value, column, cut), _, (order, hints) = depth_two(part, 4, flag)
     if column >= 0:
         best, tree = int(value), [(-2 - int(column), int(cut))]
-    stack = Stack(part, 3, UNLIMITED, make_tables(part.rows, part.rules, part.special), gates=gates)
-    for f in map(int, np.argsort(order, kind="stable")):
+    features: list[int] = []
+    if not flag[0]:  # tables take their time and look at no flag
+        stack = Stack(part, 3, UNLIMITED, make_tables(part.rows, part.rules, part.special))
+        features = np.argsort(order, kind="stable").tolist()
+    for f in features:
         if flag[0]:
             break
         low = np.full(part.bins[f] - 1, -INF, np.int64)

@@ -318,7 +318,7 @@ class _RankingRun(ScoreSearch):
         return reference.loss_at(least - reference.price * h, h)
 
     def _report(self) -> None:
-        """Report, from the thread that waits while another one searches: that one never does, or they would overlap."""
+        """Report: of the proof from the thread that waits, of searches for incumbents from theirs, which take turns."""
         if self.limits.progress is not None:
             search = self.search
             known = self.bound if search is None else self._bound(search.reference, search.least_so_far())

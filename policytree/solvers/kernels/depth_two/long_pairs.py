@@ -113,7 +113,7 @@ def try_chosen(f, n, rows, rules, leaves, work, chosen, best, low):
             return best, low
         chosen.values[j] = INF
         here = Found(value + slack, f, chosen.cuts[j])
-        if here.value > low and slack > 0:
+        if here.value >= low and slack > 0:  # at the same bound, too, the tree may cost less
             best = make_exact(rows, rules, leaves, work, best, low)
             low = best.value
             here = make_exact(rows, rules, leaves, work, here, value)
