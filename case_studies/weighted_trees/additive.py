@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pandas as pd
 from weighted_trees.data import reference, table
-from weighted_trees.fitting import SECONDS, folds, guessed, proved, timed, with_sd
+from weighted_trees.fitting import SECONDS, by_kind, folds, guessed, proved, timed, with_sd
 from weighted_trees.grid import CHOSEN
 from weighted_trees.guesses import FILES, PRICES
 
@@ -55,7 +55,7 @@ def main(study) -> None:
 def one_fit(X, y, train, test, price, guesses) -> dict:
     """Thresholds from the reference, then the tree that is proved on them."""
     made, guessing = guessed(guesses, X[train], y[train])
-    model = OptimalTreeClassifier(DEPTH, price, guesses=made, time_limit=LIMIT)
+    model = OptimalTreeClassifier(DEPTH, price, guesses=by_kind(made)["th"], time_limit=LIMIT)
     seconds = timed(model, X[train], y[train])
     return {"columns": sum(map(len, made.thresholds)), "guessing": guessing, "seconds": seconds,
             "proved": proved(model), "leaves": model.get_n_leaves(), "objective": model.objective_value_,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from weighted_trees import data
 from weighted_trees.data import reference
-from weighted_trees.fitting import folds, guessed, timed
+from weighted_trees.fitting import by_kind, folds, guessed, timed
 from weighted_trees.sparsity import DEPTHS, FACTOR, FOLDS, PENALTIES, REFERENCE
 
 from policytree import InputError, OptimalTreeClassifier
@@ -57,7 +57,8 @@ def left(weight: np.ndarray) -> dict[str, int]:
 def fits(each: data.Data, train: np.ndarray) -> list[dict]:
     """Every depth and price on one training part."""
     X, y, w = each.X[train], each.y[train], each.weight[train]
-    guesses, _ = guessed(reference(*REFERENCE), X, y, w)
+    made, _ = guessed(reference(*REFERENCE), X, y, w)
+    guesses = by_kind(made)["th"]
     rows = []
     for name, factor in (("largest", FACTOR), ("sum", FACTOR * len(y))):
         options = {"factor": factor, "divide_by": name}

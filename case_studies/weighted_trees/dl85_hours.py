@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from weighted_trees import data, peers
 from weighted_trees.data import reference
-from weighted_trees.fitting import SECONDS, folds, guessed
+from weighted_trees.fitting import SECONDS, by_kind, folds, guessed
 from weighted_trees.sparsity import DL85_DEPTHS, LIMIT, REFERENCE, Settings, dl85
 
 from policytree import InputError
@@ -27,7 +27,8 @@ def main(study) -> None:
         soon = DEPTHS[:2] if study.quick else DEPTHS
         for k, (train, test) in enumerate(folds(len(each.y), FOLDS)[: 2 if study.quick else None]):
             study.step(f"{each.name}, fold {k + 1}, depths {', '.join(map(str, soon))}")
-            guesses, _ = guessed(reference(*REFERENCE), each.X[train], each.y[train], each.weight[train])
+            made, _ = guessed(reference(*REFERENCE), each.X[train], each.y[train], each.weight[train])
+            guesses = by_kind(made)["th"]
             found = dl85(each, train, test, guesses, Settings(dl85_depths=tuple(soon), peer_limit=PATIENCE))
             rows += [{"data": each.name, "depth": depth, "fold": k, "columns": sum(map(len, guesses.thresholds)), **row}
                      for depth, row in zip(soon, found, strict=True)]  # fmt: skip

@@ -33,10 +33,18 @@ def timed(model, *args, **kwargs) -> float:
 
 
 def guessed(reference, X, y, weight=None) -> tuple[Guesses, float]:
-    """Thresholds from a reference model, given to every search that is compared; and the seconds of fitting it."""
+    """What a reference model guesses from these rows, for every search that is compared; and the seconds it took."""
     first = OptimalTreeClassifier(max_depth=1, guesses=reference)
     seconds = timed(first, X, y, sample_weight=weight)
-    return Guesses(thresholds=first.guesses_.thresholds), seconds
+    return first.guesses_, seconds
+
+
+def by_kind(made: Guesses) -> dict[str, Guesses]:
+    """The guesses as the papers use them: thresholds alone, or lower bounds as well."""
+    return {
+        "th": Guesses(thresholds=made.thresholds),
+        "th+lb": Guesses(None, made.thresholds, made.reference_losses),
+    }
 
 
 def folds(n: int, n_splits: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:

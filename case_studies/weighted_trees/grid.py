@@ -11,10 +11,10 @@ from scipy.stats import t
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from weighted_trees.data import reference, table
-from weighted_trees.fitting import SECONDS, folds, proved, timed, with_sd
+from weighted_trees.fitting import SECONDS, by_kind, folds, guessed, proved, timed, with_sd
 from weighted_trees.guesses import FILES
 
-from policytree import Guesses, OptimalTreeClassifier
+from policytree import OptimalTreeClassifier
 
 CHOSEN = {"Spiral": (20, 3), "COMPAS": (20, 3), "Broward": (40, 1), "Restaurant": (50, 2), "Takeaway": (50, 2),
           "FICO": (40, 1)}  # fmt: skip
@@ -44,12 +44,11 @@ def main(study) -> None:
         prices = SPIRAL if name == "Spiral" else (*PRICES, *MORE.get(name, ()))
         for k, (train, test) in enumerate(folds(len(y), FOLDS)[: 2 if study.quick else None]):
             study.step(f"{name}, fold {k + 1}")
-            first = OptimalTreeClassifier(max_depth=1, guesses=reference(*size, lower_bounds=True))
-            timed(first, X[train], y[train])
+            made, _ = guessed(reference(*size, lower_bounds=True), X[train], y[train])
             for price in prices:
                 for depth in DEPTHS:
                     row = {"data": name, "price": price, "depth": str(depth or "none"), "fold": k + 1}
-                    rows.append({**row, **one_cell(X, y, train, test, price, depth, first.guesses_, limit)})
+                    rows.append({**row, **one_cell(X, y, train, test, price, depth, made, limit)})
             others += [{"data": name, "fold": k + 1, **row} for row in rivals(X, y, train, test, prices, limit)]
         fits = pd.DataFrame(rows)  # kept after every data set: with --published the next may take hours
         fits.to_csv(study.results / "grid_folds.csv", index=False, float_format="%.8g", lineterminator="\n")
@@ -142,9 +141,9 @@ def draw(study, long: pd.DataFrame, x: str, name: str, label: str) -> None:
 
 def one_cell(X, y, train, test, price, depth, made, limit) -> dict:
     """Both guesses, and thresholds only."""
-    both = OptimalTreeClassifier(depth, price, guesses=Guesses(None, made.thresholds, made.reference_losses),
-                                 time_limit=limit)  # fmt: skip
-    alone = OptimalTreeClassifier(depth, price, guesses=Guesses(thresholds=made.thresholds), time_limit=limit)
+    kinds = by_kind(made)
+    both = OptimalTreeClassifier(depth, price, guesses=kinds["th+lb"], time_limit=limit)
+    alone = OptimalTreeClassifier(depth, price, guesses=kinds["th"], time_limit=limit)
     row = {"seconds": timed(both, X[train], y[train]), "th seconds": timed(alone, X[train], y[train])}
     return row | {"proved": proved(both), "leaves": both.get_n_leaves(), "th proved": proved(alone),
                   "th leaves": alone.get_n_leaves(),

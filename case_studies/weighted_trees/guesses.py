@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.ensemble import GradientBoostingClassifier
 from weighted_trees import peers
 from weighted_trees.data import binary, reference, table
-from weighted_trees.fitting import SECONDS, folds, proved, timed, with_sd
+from weighted_trees.fitting import SECONDS, by_kind, folds, guessed, proved, timed, with_sd
 from weighted_trees.published import tables
 
 from policytree import Guesses, OptimalTreeClassifier
@@ -74,16 +74,13 @@ def place(row: dict) -> tuple[int, int, int]:
 
 def one_fit(X, y, train, test, size, price) -> tuple[dict, list[dict], Guesses]:
     """Our methods on one training part and one reference: what they share, their rows, and the guesses."""
-    first = OptimalTreeClassifier(max_depth=1, guesses=reference(*size, lower_bounds=True))
-    guessing = timed(first, X[train], y[train])
-    made = first.guesses_
+    made, guessing = guessed(reference(*size, lower_bounds=True), X[train], y[train])
     common = {"columns": sum(map(len, made.thresholds)), "guessing": guessing}
     rows = []
-    for method, guesses in (("ours th", Guesses(thresholds=made.thresholds)),
-                            ("ours th+lb", Guesses(None, made.thresholds, made.reference_losses))):  # fmt: skip
+    for kind, guesses in by_kind(made).items():
         model = OptimalTreeClassifier(DEPTH, price, guesses=guesses, time_limit=LIMIT)
         seconds = timed(model, X[train], y[train])
-        rows.append({"method": method, "seconds": seconds, "proved": proved(model),
+        rows.append({"method": f"ours {kind}", "seconds": seconds, "proved": proved(model),
                      "leaves": model.get_n_leaves(), "objective": model.objective_value_,
                      "train": model.score(X[train], y[train]), "test": model.score(X[test], y[test])})  # fmt: skip
     return common, rows, made

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from weighted_trees.data import reference, table
-from weighted_trees.fitting import AUTHORS_SEED, SECONDS, folds, proved, timed
+from weighted_trees.fitting import AUTHORS_SEED, SECONDS, by_kind, folds, proved, timed
 from weighted_trees.guesses import FILES
 from weighted_trees.published import leaves, predict, printed_trees
 
-from policytree import Guesses, OptimalTreeClassifier
+from policytree import OptimalTreeClassifier
 
 FOLDS = 5
 THEIR_FOLD = {"COMPAS": 2, "FICO": 4}  # of the five, counted from 0
@@ -112,9 +112,7 @@ def spiral(study) -> None:
             for size in SPIRAL_REFERENCES:
                 first = OptimalTreeClassifier(max_depth=1, guesses=reference(*size, lower_bounds=True))
                 timed(first, X, y)
-                made = first.guesses_
-                for what, guesses in (("th", Guesses(thresholds=made.thresholds)),
-                                      ("th+lb", Guesses(None, made.thresholds, made.reference_losses))):  # fmt: skip
+                for what, guesses in by_kind(first.guesses_).items():
                     model = OptimalTreeClassifier(depth, price, guesses=guesses, time_limit=LIMIT)
                     timed(model, X, y)
                     row[f"{size} {what}"] = model.objective_value_
