@@ -9,6 +9,7 @@ import pytest
 
 from policytree.problem.types import GATES, SearchLimits
 from policytree.solvers import solve_direct
+from policytree.solvers.core.compilation import SWEEPS, SWEEPS_COUNTED, SWEEPS_IN_LANES, load_kernels
 from policytree.solvers.exact import engines
 from tests import checker
 from tests.strategies import Case
@@ -26,8 +27,8 @@ class Lanes:
     def __call__(self, rows, rules, special):
         tables = self.make_tables(rows, rules, special)
         if self.size is not None:
-            tables = tables._replace(lane_bytes=self.size)
-        self.seen = tables.lane_bytes
+            tables = tables._replace(in_lanes=int(self.size != ONE_BY_ONE), sum_bytes=self.size or tables.sum_bytes)
+        self.seen = tables.sum_bytes if tables.in_lanes else ONE_BY_ONE
         return tables
 
     def solve(self, case: Case, size=None, merge=True):
@@ -42,7 +43,8 @@ class Lanes:
 
 @pytest.fixture
 def lanes(monkeypatch) -> Lanes:
-    """Sees the tables that searches of depth three sweep."""
+    """Sees the tables that searches of depth three sweep; every version of the sweep is loaded."""
+    load_kernels([(SWEEPS + SWEEPS_IN_LANES + SWEEPS_COUNTED, "")])
     watched = Lanes(engines.make_tables)
     monkeypatch.setattr(engines, "make_tables", watched)
     return watched

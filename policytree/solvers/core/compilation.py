@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from policytree.problem.types import Problem
+from policytree.problem.types import GATES, Problem, SizeGates
 from policytree.solvers.kernels.base.binning import all_codes_occur, code_steps
 from policytree.solvers.kernels.base.child_rows import pack_rows
 from policytree.solvers.kernels.base.exact_sums import add_exactly, exponent_range
@@ -22,9 +22,17 @@ from policytree.solvers.kernels.compiling import Kernel, compile_in_background, 
 from policytree.solvers.kernels.conflicts.fit import fit_numbers
 from policytree.solvers.kernels.depth_first.inherited_bounds import choose_near, move_inner
 from policytree.solvers.kernels.depth_first.node_bounds import enter, take_intervals
-from policytree.solvers.kernels.depth_first.search import advance, sweep_next
+from policytree.solvers.kernels.depth_first.search import advance, run_stack, sweep_next
 from policytree.solvers.kernels.depth_first.stack import open_feature, push_child, take_side
 from policytree.solvers.kernels.depth_three.sweep import sweep
+from policytree.solvers.kernels.depth_three.sweep_side import (
+    counted_lanes_of_int16,
+    counted_lanes_of_int32,
+    lanes_of_int16,
+    lanes_of_int32,
+    pairs_of_int16,
+    pairs_of_int32,
+)
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables, relaxed_rules
 from policytree.solvers.kernels.depth_two.binary_pairs import FEWEST
 from policytree.solvers.kernels.depth_two.interval_dp import add_leaf, best_intervals, useful_ends
@@ -59,8 +67,12 @@ LONG = (long_pairs,)
 RELAXED = (relaxed_rules,)  # where leaves must have so many rows
 DEEPER = (
     pack_rows, sweep, make_tables, take_intervals, sweep_next, enter, move_inner, take_side, open_feature, push_child,
-    choose_near, choose_cut, advance,
+    choose_near, choose_cut, run_stack, advance,
 )  # fmt: skip
+# Versions of a sweep, of sums of two and of four bytes: one cut after the other; in lanes without, and with a count.
+SWEEPS = (pairs_of_int16, pairs_of_int32)
+SWEEPS_IN_LANES = (lanes_of_int16, lanes_of_int32)
+SWEEPS_COUNTED = (counted_lanes_of_int16, counted_lanes_of_int32)
 PAIRS = (pack_rows, fill_products, open_two, open_three)
 PAIRS_DEEP = (solve_four, bound_across)
 
@@ -94,8 +106,8 @@ CODES = ("uint8", "uint16")
 # What takes longest to compile, before its callers and what waits for nothing: processes that share the work take from
 # the front what nobody has begun, so that a caller finds most of what it calls done, and the end is divided finely.
 LONGEST_FIRST = (
-    sweep, long_pairs, short_pairs, make_tables, take_intervals, sweep_next, enter, move_inner, take_side,
-    open_feature, push_child, choose_near, choose_cut, advance,
+    *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, long_pairs, short_pairs, sweep, make_tables, take_intervals, sweep_next,
+    enter, move_inner, take_side, open_feature, push_child, choose_near, choose_cut, run_stack, advance,
 )  # fmt: skip
 WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
 
@@ -141,14 +153,32 @@ def terminal_kernels(bins: np.ndarray, signed: bool) -> Needed:
     return [(TWO_LEVELS, kind)] + [(LONG, "")] * is_long(bins, signed)
 
 
+def sweeping_kernels(problem: Problem, short: bool, gates: SizeGates = GATES) -> Needed:
+    """The versions of a sweep that a search from depth three on may call.
+
+    ``short``: whether all sums of losses fit two bytes, which then holds in every node. Where they do not, four bytes
+    always do; deeper nodes than that of depth three may have few enough rows for two.
+    """
+    minima = (problem.min_leaf > 1) + (problem.losses.shape[1] if problem.min_leaf_per_arm > 0 else 0)
+    ways = [SWEEPS]
+    if problem.losses.shape[1] == 2 and (minima == 0 or gates.loose_minimum > 0):
+        ways.append(SWEEPS_IN_LANES)
+    if problem.losses.shape[1] == 2 and minima == 1:
+        ways.append(SWEEPS_COUNTED)
+    short_counts = minima == 0 or problem.data.n_rows < 1 << 15
+    two_bytes = short or problem.max_depth is None or problem.max_depth > 3
+    return [(way[0 if two_bytes else 1 : 1 if short and short_counts else 2], "") for way in ways]
+
+
 def all_kernels() -> Needed:
     """Kernels of every search over trees; those of born-again trees are ``born_again.needed_kernels.BORN_AGAIN``."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
+    sweeps = SWEEPS + SWEEPS_IN_LANES + SWEEPS_COUNTED
     rest = CODING + RELAXED + CONFLICT_PAIRS + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     gaps = [(GAPS, codes) for codes in WIDTHS]
-    return [(ALWAYS, ""), *gaps, *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (rest, ""), *streamed]
+    return [(ALWAYS, ""), *gaps, *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (sweeps + rest, ""), *streamed]
 
 
 def streamed_kernels(codes: str) -> Needed:

@@ -44,6 +44,14 @@ class FixedPoint:
         """A scaled number in the losses' unit."""
         return float(np.ldexp(float(value), -self.exponent))
 
+    def sums_are_short(self) -> bool:
+        """Whether all sums of losses fit int16, under any actions and of any rows, in units of a power of two."""
+        bits = int(np.bitwise_or.reduce(self.planes, axis=None))
+        unit = max(bits & -bits, 1)
+        below = -(self.planes.min(axis=0, initial=0) // unit).sum()
+        above = (self.planes.max(axis=0, initial=0) // unit).sum()
+        return bool(max(below, above) < 1 << 15)
+
 
 def to_fixed_point(
     losses: np.ndarray, leaf_penalty: float, most_leaves: int, costs=None, weights=None, *, all_trees: bool = False

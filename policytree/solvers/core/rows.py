@@ -12,9 +12,11 @@ from policytree.solvers.core.columns import rows_of_splits, short_codes
 from policytree.solvers.core.fixed_point import FixedPoint
 from policytree.solvers.core.merge import merge_equal_rows
 from policytree.solvers.core.shared_costs import are_uneven, shared_groups
+from policytree.solvers.kernels.base.addresses import address_of
 from policytree.solvers.kernels.base.child_rows import Packed, pack_rows
 from policytree.solvers.kernels.base.layout import INF, OPEN, Rows, Rules
 from policytree.solvers.kernels.base.sums import best_one_split, node_sums
+from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
 from policytree.solvers.kernels.depth_three.sweep_tables import relaxed_rules
 from policytree.solvers.kernels.depth_two.long_pairs import long_pairs
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, short_pairs
@@ -114,8 +116,9 @@ class Node:
 def new_control(
     similar_support: bool = True, cache: bool = True, look_ahead: bool = True, leaf_counts: bool = True
 ) -> np.ndarray:
-    """The kernels' control array: not stopped, and what saves work switched on or off."""
-    return np.array([0, similar_support, cache, look_ahead, leaf_counts], dtype=np.int64)
+    """The kernels' control array: not stopped, what saves work switched on or off, and the sweeps that are loaded."""
+    loaded = map(address_of, SWEEPING_KERNELS)
+    return np.array([0, similar_support, cache, look_ahead, leaf_counts, *loaded], dtype=np.int64)
 
 
 def counted_rows(problem: Problem) -> tuple[list[np.ndarray], list[int]]:

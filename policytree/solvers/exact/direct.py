@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,6 @@ from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.core import work_units
 from policytree.solvers.core.columns import without_gaps
 from policytree.solvers.core.compilation import is_special, load_kernels
-from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import (
     Splits,
@@ -24,7 +24,7 @@ from policytree.solvers.core.rows import (
     refuse_memory,
 )
 from policytree.solvers.core.scoring import leaf_only
-from policytree.solvers.exact.binary_features import BinaryRoot, blocks_for
+from policytree.solvers.exact.binary_features import BinaryRoot
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
 from policytree.solvers.exact.bounds.row_duals import (
     boxes_are_few,
@@ -102,16 +102,21 @@ def solve_direct(
     (0.0, 'OPTIMAL')
     """
     problem = without_gaps(problem)
-    limits, control = limits or SearchLimits(), new_control(similar_support, cache, look_ahead, leaf_counts)
+    limits = limits or SearchLimits()
     engines = {
         "row_duals": row_duals, "subsets": subsets, "conflict_pairs": conflict_pairs,
         "constraint_generation": constraint_generation,
     }  # fmt: skip
     limits = _without([name for name, used in engines.items() if not used], limits)
-    kind = blocks_for(problem, limits.gates)
-    compile_seconds = load_kernels(kernels_of(Case(problem, kind, limits.gates)))
+    case = Case.of(problem, limits.gates)
+    began = time.perf_counter()
+    needed = kernels_of(case)  # looks at the losses, which counts as search
+    spent = time.perf_counter() - began
+    compile_seconds = load_kernels(needed)
+    control = new_control(similar_support, cache, look_ahead, leaf_counts)
     clock = Clock(limits.time_limit, control, limits.memory_limit)
-    solution = clock.watch(lambda: _solve(problem, limits, clock, merge, kind))
+    clock.start -= spent
+    solution = clock.watch(lambda: _solve(case, limits, clock, merge))
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
@@ -136,9 +141,8 @@ def _without(names: list[str], limits: SearchLimits) -> SearchLimits:
     return replace(limits, gates=replace(limits.gates, **sizes))
 
 
-def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, kind: np.dtype | None) -> Solution:
-    costs = problem.feature_costs, problem.weights
-    fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.most_leaves, *costs)
+def _solve(case: Case, limits: SearchLimits, clock: Clock, merge: bool) -> Solution:
+    problem, fixed = case.problem, case.fixed
     if one_feature_applies(problem):
         return solve_one_feature(problem, fixed, clock, limits)
     refuse_memory(problem, limits)
@@ -147,7 +151,7 @@ def _solve(problem: Problem, limits: SearchLimits, clock: Clock, merge: bool, ki
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     run = Run(problem, node, leaf, floor, limits, clock, fixed)
-    _Search(run, problem, kind).solve()
+    _Search(run, problem, case.block_kind).solve()
     return run.result()
 
 

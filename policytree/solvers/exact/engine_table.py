@@ -42,9 +42,11 @@ from policytree.solvers.core.compilation import (
     is_special,
     pareto_kernels,
     streamed_kernels,
+    sweeping_kernels,
     terminal_kernels,
     width_of,
 )
+from policytree.solvers.core.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.bounds.conflict_pairs import conflict_pairs_apply
 from policytree.solvers.exact.bounds.row_duals import columns_are_few, row_duals_apply
@@ -84,6 +86,13 @@ class Case:
     def deep(self) -> bool:
         """Whether root features are searched one by one: beyond depth two, or where the first split is restricted."""
         return self.depth > 2 or self.problem.root_features is not None
+
+    @cached_property
+    def fixed(self) -> FixedPoint:
+        """Its losses, penalty and prices as whole numbers."""
+        problem = self.problem
+        costs = problem.feature_costs, problem.weights
+        return to_fixed_point(problem.losses, problem.leaf_penalty, problem.most_leaves, *costs)
 
     @cached_property
     def kind(self) -> str:
@@ -135,6 +144,11 @@ def _terminal_kernels(case: Case) -> Needed:
     return terminal_kernels(problem.data.n_bins, is_signed(problem)) + [(RELAXED, "")] * counted
 
 
+def _deeper_kernels(case: Case) -> Needed:
+    sweeps = sweeping_kernels(case.problem, case.fixed.sums_are_short(), case.gates)
+    return [(DEEPER, case.kind), *sweeps]
+
+
 def _row_duals_apply(case: Case) -> bool:
     fit = row_duals_apply(case.problem, case.gates) and columns_are_few(case.problem.data.n_bins, case.gates)
     return case.deep and case.block_kind is None and fit
@@ -183,7 +197,7 @@ ENGINES = (
         "Depth three and more, or a given first split; not where blocks apply.",
         "The core: branch and bound above sweeps of depth two.",
         applies=lambda case: case.deep and case.block_kind is None,
-        kernels=lambda case: [(DEEPER, case.kind)],
+        kernels=_deeper_kernels,
     ),
     Engine(
         "subsets", "exact.subset_search",
@@ -213,7 +227,7 @@ ENGINES = (
         "Depth four and more, at least 2,000 merged rows, few errors of the best tree, no minimum of leaves.",
         "Depth four: wilt 0.22 s with, 1.07 s without; occupancy 1.48 s with, more than 4.2 s (not proved) without.",
         applies=lambda case: case.block_kind is None and generation_may_apply(case.problem, case.gates),
-        kernels=lambda case: [(DEEPER, case.kind)],
+        kernels=_deeper_kernels,
     ),
     Engine(
         "fractional programming", "nonadditive.fractional",

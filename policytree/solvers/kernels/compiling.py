@@ -13,10 +13,10 @@ Four things differ from ``@njit(cache=True)``.
 - ``@kernel(borrows=True)`` does not count who refers to an array. numba otherwise counts up and down, atomically,
   whenever an array is taken out of a tuple or sliced, which takes small kernels as long as their work.
 
-This file and ``quick_numba.py`` are the only ones that know numba's internals. The first point rests on
-``numba.core.caching`` and holds, or nothing is kept on disk. The second rests on how numba links calls; where that
-cannot be had (``SEPARATE`` is false), the option does nothing but compile more. The fourth rests on a private option,
-and does nothing where that is gone.
+This file, ``base/addresses.py`` and ``quick_numba.py`` are the only ones that know numba's internals. The first point
+rests on ``numba.core.caching`` and holds, or nothing is kept on disk. The second rests on how numba links calls; where
+that cannot be had (``SEPARATE`` is false), the option does nothing but compile more. The fourth rests on a private
+option, and does nothing where that is gone.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+import llvmlite
+import numba
 from llvmlite import binding
 from numba.core import caching, config, event, registry, sigutils, types
 from numba.core.compiler import CompileResult, Flags
@@ -100,8 +102,9 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
     """Names files by the stamp, and keeps in them which separate kernels a kernel calls: they must be loaded first."""
 
     def get_filename_base(self, fullname, abiflags):
-        """What was compiled from other sources has another name: it is never read, whatever was interrupted."""
-        stamp = folder_stamp(Path(self._locator._py_file).parent)
+        """What was compiled from other sources, or by others, has another name: it is never read by mistake."""
+        sources = folder_stamp(Path(self._locator._py_file).parent)
+        stamp = hashlib.sha256(f"{sources} {numba.__version__} {llvmlite.__version__}".encode()).hexdigest()
         return f"{super().get_filename_base(fullname, abiflags)}-{stamp[:16]}"
 
     def reduce(self, compiled):

@@ -1,5 +1,6 @@
 """Layouts of arrays, sums over rows, merging and binning, SIMD.
 
+    addresses     kernels that are called where an address says
     layout        the tuples that travel together, numbers with a meaning, symbols
     binning       codes of numbers, by counting
     merging       rows of equal codes become one
@@ -12,4 +13,4 @@ A kernel calls kernels of its own file and of files before it, and of packages b
 """
 
 #: The files, each after those that it imports.
-ORDER = ("layout", "binning", "merging", "exact_sums", "sums", "child_rows", "simd")
+ORDER = ("addresses", "layout", "binning", "merging", "exact_sums", "sums", "child_rows", "simd")

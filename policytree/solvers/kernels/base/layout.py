@@ -43,6 +43,8 @@ CUTS_AT_ONCE = 16  # root cuts whose tables stand side by side
 
 # Places in the control array: a flag that stops the search, and switches of what only saves work.
 STOP, SIMILAR, CACHE, LOOK_AHEAD, LEAF_COUNTS = 0, 1, 2, 3, 4
+# Behind them: where the versions of a sweep begin (depth_three/sweep_side.py), 0 for those that are not loaded.
+SWEEPERS = 5
 # Places in the array of counters, and what they count.
 NODES, CUTS, TWO, HITS, SWEEPS = 0, 1, 2, 3, 4
 COUNTERS = ("nodes", "cuts", "depth_two_solves", "cache_hits", "sweeps")
@@ -57,6 +59,7 @@ if TYPE_CHECKING:  # what Python hands over for them
     int_1d = np.ndarray
     int_2d = np.ndarray
     int_3d = np.ndarray
+    int_4d = np.ndarray
     long_1d = np.ndarray
     long_2d = np.ndarray
     long_3d = np.ndarray
@@ -69,7 +72,7 @@ else:
     codes_3d = types.uint16[:, :, ::1]
     int_1d, int_2d, int_3d = types.int32[::1], types.int32[:, ::1], types.int32[:, :, ::1]
     long_1d, long_2d, long_3d = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
-    long_4d = types.int64[:, :, :, ::1]
+    int_4d, long_4d = types.int32[:, :, :, ::1], types.int64[:, :, :, ::1]
     real_1d, real_2d = types.float64[::1], types.float64[:, ::1]
     flags_1d = types.boolean[::1]
 #: None, or 1 where nodes may have features with a way of their own: two-valued ones, and ones too long for tables. The

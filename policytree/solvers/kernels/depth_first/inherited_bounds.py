@@ -117,7 +117,7 @@ def move_inner(levels, level, side, t, rules):
                 high[j] = max(high[j] + sign * (total - moved), -INF)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def inherit_inner(levels, level):
     """Raise the bounds of the feature that a node has opened to what the parent's last cut left behind."""
     parent = levels.nodes[level - 1]
@@ -134,7 +134,7 @@ def inherit_inner(levels, level):
         bounds.right[u] = max(bounds.right[u], high[j])
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def keep_inner(levels, level):
     """Leave the bounds of a node's feature to the parent's next cut.
 

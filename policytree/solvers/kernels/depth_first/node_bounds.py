@@ -67,7 +67,7 @@ def payable_leaves(top, floor, penalty):
     return (top - floor + penalty - 1) // penalty - 1
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def take_one_split(levels, level, rules):
     """Solve a node that may split once."""
     node = levels.nodes[level]
@@ -205,7 +205,7 @@ def order_features(levels, level):
         order[j] = f
 
 
-@kernel(takes=(Levels, i8, Rules, Memory, long_1d, long_1d, Special), for_python=False, separate=True)
+@kernel(takes=(Levels, i8, Rules, Memory, long_1d, long_1d, Special), for_python=False, separate=True, borrows=True)
 def enter(levels, level, rules, memory, counters, control, special):
     """Solve a node outright where cache, bounds or depth allow it, else order its features.
 

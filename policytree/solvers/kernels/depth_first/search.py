@@ -19,6 +19,8 @@ Cost: that of the nodes entered and of the cuts that no bound refutes.
 Symbols: see base/layout.py and stack.py.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from policytree.solvers.kernels.base.layout import (
@@ -87,6 +89,18 @@ from policytree.solvers.kernels.depth_two.similarity_bounds import (
     least_bound,
     spread_bounds,
 )
+
+
+class Progress(NamedTuple):
+    """What the search keeps from one set of tables to the next."""
+
+    swept: Swept  # cuts of the last sweep
+    keys: long_2d  # names of the sides of a feature's cuts
+    counts: long_1d  # SOLVED, BATCH, NEEDED
+
+
+# Cuts of level 0 that are solved, cuts of the last sweep, and whether the node at hand needs tables of its own.
+SOLVED, BATCH, NEEDED = 0, 1, 2
 
 
 @kernel(
@@ -193,7 +207,7 @@ def close_node(levels, level, memory):
         remember(memory, node, size_key(node), levels.context[level], levels.tree[level])
 
 
-@kernel
+@kernel(borrows=True)
 def start_cut(levels, level, t, sweeps):
     """Start a cut; return the side to solve first."""
     node = levels.nodes[level]
@@ -232,16 +246,19 @@ def make_swept():
     return Swept(np.empty(MOST_CUTS, np.int64), left, right, np.empty(MOST_CUTS, np.int64))
 
 
-@kernel(takes=(i8, Levels, Rules, i8, SweepTables, Memory, long_1d, long_1d, Special))
-def advance(level, levels, rules, max_cuts, tables, memory, counters, control, special):
-    """Run the stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
+@kernel(
+    takes=(i8, Levels, Rules, i8, SweepTables, Memory, Progress, long_1d, long_1d, Special),
+    for_python=False,
+    separate=True,
+    borrows=True,
+)
+def run_stack(level, levels, rules, max_cuts, tables, memory, progress, counters, control, special):
+    """Run the stack as :func:`advance` does, until a node needs tables of its own (``counts[NEEDED]`` of its progress).
 
-    Level 0 is set up by the caller. Returns the level to resume from (level 0 and phase DONE: finished).
+    Apart from it because nobody has to count its arrays: it is most of the search's code.
     """
-    cuts_solved = 0
-    batch = 0  # cuts of the last sweep
-    swept = make_swept()
-    keys = np.empty((4, levels.left.shape[1]), np.int64)
+    swept, keys, counts = progress
+    counts[NEEDED] = 0
     while control[STOP] == 0:
         node = levels.nodes[level]
         bounds, deep = bounds_at(levels, level), deep_at(levels, level)
@@ -252,7 +269,8 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
             node.phase = enter(levels, level, tables.rules if relaxed else rules, memory, counters, control, special)
             # Only nodes of depth three read tables, and nodes below them are terminal: one set of tables is enough.
             if node.phase == FEATURE and node.useful_depth == 3:
-                tables = make_tables(rows_at(levels, level), rules, special)
+                counts[NEEDED] = 1
+                return level
         elif node.phase == FEATURE:
             if node.next == node.to_try:
                 node.phase = DONE
@@ -266,7 +284,7 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
             if node.useful_depth == 3 and tables.pays != 0 and remembers_sides(memory, control):
                 side_keys(rows_at(levels, level), node.feature, keys)
                 recall_sides(memory, keys, levels.bins[level, node.feature] - 1, bounds)
-            batch = 0
+            counts[BATCH] = 0
             node.phase = CUT
         elif node.phase == CUT:
             t = node.cut
@@ -275,17 +293,17 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
             if node.share > widest_side(node):
                 bounds.right[t] = max(bounds.right[t], cutoff_of(node) - bounds.left[t])
                 node.share = 0
-                cuts_solved += level == 0 and batch == 0
+                counts[SOLVED] += level == 0 and counts[BATCH] == 0
             sweeps = node.useful_depth == 3 and tables.pays != 0
             if node.share == 0:
-                if level == 0 and cuts_solved >= max_cuts:
+                if level == 0 and counts[SOLVED] >= max_cuts:
                     node.phase = DONE
                     continue
                 cuts = levels.bins[level, node.feature] - 1
                 t = -1
                 if sweeps:
                     # A swept cut is taken if its bound is exact; otherwise the most promising one is solved.
-                    j = best_swept(bounds, deep, swept, batch, cutoff_of(node))
+                    j = best_swept(bounds, deep, swept, counts[BATCH], cutoff_of(node))
                     if j >= 0 and tables.exact != 0:
                         take_swept(levels, level, swept, j)
                         continue
@@ -295,10 +313,11 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                         batch = sweep_next(levels, level, tables, swept, keys, memory, control, special)
                         if batch < 0:
                             return level
+                        counts[BATCH] = batch
                         if batch > 0:
                             counters[CUTS] += batch
                             counters[SWEEPS] += 1
-                            cuts_solved += level == 0
+                            counts[SOLVED] += level == 0
                             continue
                 else:
                     t = next_cut(levels, level, bounds, deep, cuts)
@@ -329,10 +348,25 @@ def advance(level, levels, rules, max_cuts, tables, memory, counters, control, s
                 side = start_cut(levels, level, node.cut, False)
             elif side == NO_SIDE and next_share(levels, level, bounds):
                 # Swept cuts were counted when they were swept, unless they are solved share by share.
-                cuts_solved += level == 0 and (batch == 0 or node.leaves != UNLIMITED)
+                counts[SOLVED] += level == 0 and (counts[BATCH] == 0 or node.leaves != UNLIMITED)
         if side != NO_SIDE:
             if shares_inner(levels, level):
                 move_inner(levels, level, side, node.cut, rules)
             push_child(levels, level, side)
             level += 1
     return level
+
+
+@kernel(takes=(i8, Levels, Rules, i8, SweepTables, Memory, long_1d, long_1d, Special))
+def advance(level, levels, rules, max_cuts, tables, memory, counters, control, special):
+    """Run the stack until level 0 is done, ``max_cuts`` of its cuts are solved, or the stop flag is set.
+
+    Level 0 is set up by the caller. Returns the level to resume from (level 0 and phase DONE: finished).
+    """
+    keys = np.empty((4, levels.left.shape[1]), np.int64)
+    progress = Progress(make_swept(), keys, np.zeros(3, np.int64))
+    while True:
+        level = run_stack(level, levels, rules, max_cuts, tables, memory, progress, counters, control, special)
+        if progress.counts[NEEDED] == 0:
+            return level
+        tables = make_tables(rows_at(levels, level), rules, special)

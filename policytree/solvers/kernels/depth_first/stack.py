@@ -92,7 +92,7 @@ class Levels(NamedTuple):
     inner: long_4d  # (levels, 2, 2, places of the problem)
 
 
-@kernel
+@kernel(inline="always")
 def rows_at(levels, level):
     """The rows of a level's node."""
     node = levels.nodes[level]
@@ -103,21 +103,22 @@ def rows_at(levels, level):
     )  # fmt: skip
 
 
-@kernel
+@kernel(inline="always")
 def bounds_at(levels, level):
     """The bounds of the feature that a level tries."""
     return Bounds(levels.left[level], levels.right[level], levels.least[level], levels.most[level])
 
 
-@kernel
+@kernel(inline="always")
 def deep_at(levels, level):
     """Bounds of these cuts' sides with a deep tree; with any tree, where no depth is needed."""
-    if levels.nodes[level].need > 0:
-        return Deep(levels.deep_left[level], levels.deep_right[level])
-    return Deep(levels.left[level], levels.right[level])
+    needed = levels.nodes[level].need > 0
+    left = levels.deep_left[level] if needed else levels.left[level]
+    right = levels.deep_right[level] if needed else levels.right[level]
+    return Deep(left, right)
 
 
-@kernel
+@kernel(inline="always")
 def first_at(levels, level):
     """What first splits of a level's node are worth at depth two."""
     return FirstSplits(levels.first_values[level], levels.first_cuts[level])
@@ -136,7 +137,7 @@ def widest_side(node):
     return min(most, 1 << (node.useful_depth - 1)) if node.useful_depth < 30 else most
 
 
-@kernel(takes=(Levels, i8, Rules, long_1d), for_python=False, separate=True)
+@kernel(takes=(Levels, i8, Rules, long_1d), for_python=False, separate=True, borrows=True)
 def open_feature(levels, level, rules, control):
     """Order the rows by the next feature, and bound its cuts."""
     node = levels.nodes[level]
@@ -163,7 +164,7 @@ def first_is_shallow(levels, level):
     return node.first_length > 0 and 2 + node.first_length // 2 <= node.need - 2
 
 
-@kernel
+@kernel(borrows=True)
 def bound_of_side(levels, level, side):
     """What one side of the chosen cut costs at least, more where its tree has to be deep."""
     node = levels.nodes[level]
@@ -225,7 +226,7 @@ def join_sides(levels, level, second_length):
     node.tree_length = 1 + node.first_length + second_length
 
 
-@kernel(takes=(Levels, i8, Rules, long_1d), for_python=False, separate=True)
+@kernel(takes=(Levels, i8, Rules, long_1d), for_python=False, separate=True, borrows=True)
 def take_side(levels, level, rules, control):
     """Use the result of the side that was just solved; returns the side to solve next.
 

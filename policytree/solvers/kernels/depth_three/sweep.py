@@ -29,7 +29,15 @@ from policytree.solvers.kernels.base.layout import (
 )
 from policytree.solvers.kernels.base.sums import costly
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.depth_three.sweep_side import Side, sweep_lanes, sweep_pairs, sweep_singles
+from policytree.solvers.kernels.depth_three.sweep_side import (
+    LANES_COUNTED,
+    LANES_UNCOUNTED,
+    PAIRS,
+    Side,
+    call_sweep,
+    sweep_singles,
+    version_of,
+)
 from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables
 from policytree.solvers.kernels.depth_two.binary_pairs import add_block, block_prefix_sums, block_scratch, scan_block
 from policytree.solvers.kernels.depth_two.first_splits import first_split_values, own_splits
@@ -69,7 +77,7 @@ def rows_in_order(rows, tables, index):
     tables = SweepTables(
         tables.rules, tables.relaxed, tables.exact, Rounded(planes, old.errors, old.shift, old.error), tables.where,
         tables.totals, tables.sums, tables.charges, tables.block, tables.pays, tables.fill_cost, tables.cut_cost,
-        tables.largest, tables.pairs, tables.short, tables.lane_bytes,
+        tables.largest, tables.pairs, tables.sum_bytes, tables.in_lanes,
     )  # fmt: skip
     return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, rows.owners, n), tables
 
@@ -106,36 +114,25 @@ def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
             )
 
 
-@kernel
-def lanes_by_size(rows, tables, growing, first, n, sums, widest, minimum, control):
-    """:func:`sweep_lanes`, with numbers of as many bytes as are needed."""
-    if tables.lane_bytes == 4:
-        return sweep_lanes(np.empty(0, np.int32), rows, tables, growing, first, n, sums, widest, minimum, control)
-    return sweep_lanes(np.empty(0, np.int16), rows, tables, growing, first, n, sums, widest, minimum, control)
-
-
 @kernel(separate=True)
 def sweep_tabled(rows, rules, tables, growing, n_cuts, sums, widest, control):
     """Pairs that have a table, for all cuts of a side. False if stopped."""
     few = 2 if len(rules.minima) > 0 else 3  # all at once cost as much as so many one by one
     if len(tables.totals) <= SMALL * tables.pairs:
         few = 1
+    if tables.in_lanes == 0:
+        few = n_cuts + 1
     e = 0
-    while tables.lane_bytes > 0 and n_cuts - e >= few:
+    while n_cuts - e >= few:
         group = min(n_cuts - e, CUTS_AT_ONCE)
-        if len(rules.minima) == 0:
-            done = lanes_by_size(rows, tables, growing, e, group, sums, widest, None, control)
-        else:
-            most = (1 << (8 * tables.lane_bytes - 1)) - 1  # no split leaves both sides so many
-            done = lanes_by_size(rows, tables, growing, e, group, sums, widest, min(rules.minima[0], most), control)
-        if not done:
+        lanes = version_of(control, LANES_UNCOUNTED if len(rules.minima) == 0 else LANES_COUNTED, tables)
+        if not call_sweep(lanes, (rows, tables, growing, e, group, sums, widest, control)):
             return False
         e += group
     if e >= n_cuts:
         return True
-    if tables.short != 0:
-        return sweep_pairs(np.empty(0, np.int16), rows, rules, tables, growing, e, n_cuts, sums, widest, control)
-    return sweep_pairs(np.empty(0, np.int32), rows, rules, tables, growing, e, n_cuts, sums, widest, control)
+    one_by_one = version_of(control, PAIRS, tables)
+    return call_sweep(one_by_one, (rows, tables, growing, e, n_cuts - e, sums, widest, control))
 
 
 @kernel(borrows=True)
@@ -213,7 +210,7 @@ def keep_swept(rows, rules, tables, growing, n_cuts, sums, swept, own, wrong, in
 @kernel(separate=True)
 def others_of_side(rows, tables, side, index, ends):
     """Lists of the rows that a side comes to have, without common codes, for the sweeps in lanes."""
-    m = len(ends) - 1 if tables.lane_bytes > 0 and tables.pairs > 0 else 0
+    m = len(ends) - 1 if tables.in_lanes != 0 and tables.pairs > 0 else 0
     counts = np.empty(m, np.int64)
     for e in range(m):
         counts[e] = abs(ends[e + 1] - ends[0])
@@ -251,7 +248,7 @@ def sweep(rows, tables, index, row_ends, swept, n_cuts, control, special):
     high = np.empty((n_cuts, 2, places), np.int32)
     own = own_splits(widest, rules)
     part = Swept(cuts[:n_cuts], swept.left[:n_cuts], swept.right[:n_cuts], swept.joint[:n_cuts])
-    middle = split_cuts(cuts, n_cuts, row_ends, n, tables.lane_bytes > 0)
+    middle = split_cuts(cuts, n_cuts, row_ends, n, tables.in_lanes != 0)
     for side in range(2):
         m = middle if side == 0 else n_cuts - middle
         if m == 0:
@@ -284,7 +281,7 @@ def cuts_per_round(bounds, deep, cuts, cutoff, tables):
         runs += now and not before
         before = now
     n = max(3, runs, tables.fill_cost // tables.cut_cost)
-    if tables.lane_bytes > 0:
+    if tables.in_lanes != 0:
         n = (n + CUTS_AT_ONCE - 1) // CUTS_AT_ONCE * CUTS_AT_ONCE
     n = min(MOST_CUTS, n)
     return live if live <= min(MOST_CUTS, 2 * n) else n

@@ -2,7 +2,9 @@
 
 Two ways: :func:`sweep_lanes` does sixteen root cuts at once in vectors, for two actions and at most one minimum count
 (simd_tables.py, simd_counted.py); :func:`sweep_pairs` one after the other for any losses and counts (simd_sides.py).
-Tables grow from one cut to the next; in lanes, without the rows of a commonest code (depth_two/sparse_tables.py).
+Each is compiled for sums of two and of four bytes, under names of its own at the end of this file, which all take the
+same: a search loads those that it may need, and says by their addresses which these are (sweep.py). Tables grow from
+one cut to the next; in lanes, without the rows of a commonest code (depth_two/sparse_tables.py).
 
 Cost: every row at most once for every pair; every cell once for every root cut (or sixteen of them).
 Symbols: root cut e of this side has the rows index[ends[0]:ends[e + 1]] on the growing side. Results of the growing
@@ -12,15 +14,20 @@ side stand in low[e, side], high[e, side], those of the other one in [e, 1 - sid
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
 
+from policytree.solvers.kernels.base.addresses import by_address
 from policytree.solvers.kernels.base.layout import (
     CUTS_AT_ONCE,
     STOP,
+    SWEEPERS,
+    Rows,
     SecondSplits,
     i4,
     i8,
     int_1d,
     int_3d,
+    int_4d,
     long_1d,
 )
 from policytree.solvers.kernels.base.sums import price_below
@@ -41,7 +48,7 @@ from policytree.solvers.kernels.depth_three.simd_tables import (
     lane_rest_row,
     lane_two,
 )
-from policytree.solvers.kernels.depth_three.sweep_tables import shorter_first
+from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, shorter_first
 from policytree.solvers.kernels.depth_two.sparse_tables import Others, shortest_list
 from policytree.solvers.kernels.depth_two.tiles import aligned_zeros
 
@@ -211,7 +218,7 @@ def lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
     return True
 
 
-@kernel(separate=True)
+@kernel
 def sweep_lanes(like, rows, tables, growing, first, n, sums, widest, minimum, control):
     """Cuts first, first + 1, ..., n of them at most as many as there are lanes. False if stopped.
 
@@ -315,12 +322,13 @@ def room_for_sides(like, rows, rules, widest, where):
     ), lanes  # fmt: skip
 
 
-@kernel(separate=True)
-def sweep_pairs(like, rows, rules, tables, growing, first, n_cuts, sums, widest, control):
-    """Cuts first, ..., n_cuts - 1 one after the other, for any losses and counts. False if stopped.
+@kernel
+def sweep_pairs(like, rows, tables, growing, first, n, sums, widest, control):
+    """Cuts first, first + 1, ..., n of them one after the other, for any losses and counts. False if stopped.
 
     Sums fit the type of ``like``, int32 or int16.
     """
+    rules, n_cuts = tables.rules, first + n
     bins, offset, where, index, ends = rows.bins, rows.offset, tables.where, growing.index, growing.ends
     K = rules.n_losses + len(rules.minima)
     S = offset[len(bins)]
@@ -354,3 +362,73 @@ def sweep_pairs(like, rows, rules, tables, growing, first, n_cuts, sums, widest,
                 other = SecondSplits(growing.low[e, 1 - side], growing.high[e, 1 - side])
                 scan_sides(sides, pair, width, rules.n_losses, tables, sums[e, side], own, other)
     return True
+
+
+#: What every version takes: rows, tables, the side, its first cut, the number of cuts, cumulated sums of single
+#: features, the most codes of a feature, and the control array.
+SWEEPS_TAKE = (Rows, SweepTables, Side, i8, i8, int_4d, i8, long_1d)
+
+
+@kernel(borrows=True)
+def only_minimum(tables, most):
+    """What a leaf must count; no split leaves both sides more than ``most``."""
+    return min(tables.rules.minima[0], most)
+
+
+@kernel(takes=SWEEPS_TAKE, for_python=False)
+def pairs_of_int16(rows, tables, growing, first, n, sums, widest, control):
+    """:func:`sweep_pairs`, sums of two bytes."""
+    return sweep_pairs(np.empty(0, np.int16), rows, tables, growing, first, n, sums, widest, control)
+
+
+@kernel(takes=SWEEPS_TAKE, for_python=False)
+def pairs_of_int32(rows, tables, growing, first, n, sums, widest, control):
+    """:func:`sweep_pairs`, sums of four bytes."""
+    return sweep_pairs(np.empty(0, np.int32), rows, tables, growing, first, n, sums, widest, control)
+
+
+@kernel(takes=SWEEPS_TAKE, for_python=False)
+def lanes_of_int16(rows, tables, growing, first, n, sums, widest, control):
+    """:func:`sweep_lanes` without counts, sums of two bytes."""
+    return sweep_lanes(np.empty(0, np.int16), rows, tables, growing, first, n, sums, widest, None, control)
+
+
+@kernel(takes=SWEEPS_TAKE, for_python=False)
+def lanes_of_int32(rows, tables, growing, first, n, sums, widest, control):
+    """:func:`sweep_lanes` without counts, sums of four bytes."""
+    return sweep_lanes(np.empty(0, np.int32), rows, tables, growing, first, n, sums, widest, None, control)
+
+
+@kernel(takes=SWEEPS_TAKE, for_python=False)
+def counted_lanes_of_int16(rows, tables, growing, first, n, sums, widest, control):
+    """:func:`sweep_lanes` with a minimum count, sums of two bytes."""
+    minimum = only_minimum(tables, (1 << 15) - 1)
+    return sweep_lanes(np.empty(0, np.int16), rows, tables, growing, first, n, sums, widest, minimum, control)
+
+
+@kernel(takes=SWEEPS_TAKE, for_python=False)
+def counted_lanes_of_int32(rows, tables, growing, first, n, sums, widest, control):
+    """:func:`sweep_lanes` with a minimum count, sums of four bytes."""
+    minimum = only_minimum(tables, (1 << 31) - 1)
+    return sweep_lanes(np.empty(0, np.int32), rows, tables, growing, first, n, sums, widest, minimum, control)
+
+
+#: The versions in the order of their places in the control array, from SWEEPERS on.
+SWEEPING_KERNELS = (
+    pairs_of_int16, pairs_of_int32, lanes_of_int16, lanes_of_int32, counted_lanes_of_int16, counted_lanes_of_int32,
+)  # fmt: skip
+PAIRS, LANES_UNCOUNTED, LANES_COUNTED = 0, 2, 4  # where the two versions of each way begin in that order
+call_sweep = by_address(SWEEPS_TAKE, types.boolean)
+
+
+@kernel(borrows=True)
+def version_of(control, way, tables):
+    """The address of a way of sweeping for sums as long as the tables', or for longer ones where only that is loaded.
+
+    Sums that are short at the root are so everywhere: a search without the version of four bytes never asks for it.
+    """
+    at = SWEEPERS + way
+    address = control[at + 1] if tables.sum_bytes == 4 or control[at] == 0 else control[at]
+    if address == 0:
+        raise RuntimeError("a sweep was not loaded that the search needs")
+    return address

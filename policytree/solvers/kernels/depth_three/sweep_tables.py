@@ -43,8 +43,8 @@ class SweepTables(NamedTuple):
     cut_cost: i8  # ns that reading them takes, for each root cut (measured)
     largest: i8  # cells of the largest table
     pairs: i8  # how many pairs have a table
-    short: i8  # whether all sums fit int16
-    lane_bytes: i8  # of the sums of root cuts that go side by side; 0: they go one by one
+    sum_bytes: i8  # of all sums: 2 where they fit, else 4
+    in_lanes: i8  # whether root cuts go side by side: of two actions, with one minimum at most
 
 
 @kernel(takes=(Rows, Rules), separate=True)
@@ -134,17 +134,6 @@ def sums_are_short(planes, rules):
     return most < 1 << 15
 
 
-@kernel(borrows=True)
-def bytes_of_lanes(short, rules):
-    """Bytes of the sums of root cuts that go side by side: 2 where they fit, else 4.
-
-    0 for several losses or several minima: then they go one by one.
-    """
-    if rules.n_losses != 1 or len(rules.minima) > 1:
-        return 0
-    return 2 if short else 4
-
-
 @kernel(takes=(Rows, Rules, Special), separate=True)
 def make_tables(rows, all_rules, special):
     """Round the losses, add up the tables of all rows, and estimate what sweeps will cost."""
@@ -153,12 +142,11 @@ def make_tables(rows, all_rules, special):
     K = rules.n_losses + len(rules.minima)
     n_block = 0 if special is None else block_size(rows, rules)
     rounded = round_planes(rows, rules)
-    short = sums_are_short(rounded.planes, rules)
-    lane_bytes = bytes_of_lanes(short, rules)
+    in_lanes = rules.n_losses == 1 and len(rules.minima) <= 1
     where = np.empty((p, p), np.int64)
     size, largest, pairs = place_tables(rows, K, n_block > 0, where)
     fill_cost = (K * rows.n * (pairs + p)) // 2
-    tenths_per_cell = 12 if lane_bytes == 0 else 5 if K == 1 else 7
+    tenths_per_cell = 12 if not in_lanes else 5 if K == 1 else 7
     cut_cost = tenths_per_cell * size // 10 + 200 * pairs + 5 * rows.offset[p] + 2 * n_block * (n_block + 100) + 1
     pays = size <= 8 * K * rows.n * max(pairs, 1) and size <= 1 << 27
     if not pays:
@@ -175,5 +163,6 @@ def make_tables(rows, all_rules, special):
     exact = rounded.error == 0 and not relaxed and rules.uneven == 0
     return SweepTables(
         rules, 1 if relaxed else 0, 1 if exact else 0, rounded, where, totals, sums, charge_sums(rows, rules), block,
-        1 if pays else 0, fill_cost, cut_cost, largest, pairs, 1 if short else 0, lane_bytes,
+        1 if pays else 0, fill_cost, cut_cost, largest, pairs, 2 if sums_are_short(rounded.planes, rules) else 4,
+        1 if in_lanes else 0,
     )  # fmt: skip

@@ -1,0 +1,67 @@
+"""Kernels that are called by an address that the caller is handed: which of several is settled when it runs.
+
+A kernel that names another one needs it compiled, whether it will be called or not. Where a problem needs one of
+several versions, Python loads that one (:func:`address_of`) and hands over where it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+from numba.core import cgutils, config, types
+from numba.extending import intrinsic
+
+from policytree.solvers.kernels.compiling import Kernel, type_of
+
+_addresses: dict[Kernel, int] = {}
+_functions: dict[int, Callable] = {}  # where nothing is compiled
+
+
+def address_of(kernel: Kernel) -> int:
+    """Where a kernel begins in this process; 0 if it is neither compiled nor loaded."""
+    if config.DISABLE_JIT:
+        _functions[id(kernel)] = kernel
+        return id(kernel)
+    if kernel not in _addresses:
+        compiled = kernel.overloads.get(kernel.takes[""])
+        if compiled is None:
+            return 0
+        _addresses[kernel] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    return _addresses[kernel]
+
+
+def by_address(takes, returns) -> Callable:
+    """Make a function that kernels call as ``call(address, (argument, ...))``.
+
+    Parameters
+    ----------
+    takes : sequence
+        What every kernel that may stand there takes, as in ``@kernel(takes=...)``.
+    returns : numba type
+        What every one of them returns: a number.
+
+    Notes
+    -----
+    The address is not checked: it is that of a kernel with just these types, or the process ends.
+    """
+    if config.DISABLE_JIT:
+        return lambda address, given: _functions[address](*given)
+    arguments = tuple(type_of(each) for each in takes)
+
+    @intrinsic
+    def call(typing_context, address, given):
+        def write(context, builder, signature, values):
+            convention = context.call_conv
+            kind = convention.get_function_type(returns, arguments)
+            callee = builder.inttoptr(values[0], ir.PointerType(kind))
+            status, result = convention.call_function(
+                builder, callee, returns, arguments, cgutils.unpack_tuple(builder, values[1])
+            )
+            with cgutils.if_unlikely(builder, status.is_error):
+                convention.return_status_propagate(builder, status)
+            return result
+
+        return returns(types.int64, types.Tuple(arguments)), write
+
+    return call
