@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from policytree.problem.types import Problem
+from policytree.problem.types import GATES, Problem
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.compilation import sweeping_kernels
 from policytree.solvers.core.fixed_point import to_fixed_point
-from policytree.solvers.core.rows import prepare
+from policytree.solvers.core.rows import new_control, prepare, rows_of
+from policytree.solvers.exact.depth_search import RootFeature, Stack
+from policytree.solvers.exact.engine_table import Case as EngineCase
+from policytree.solvers.kernels.base.layout import INF, SWEEPERS
+from policytree.solvers.kernels.depth_three.sweep_side import (
+    LANES_COUNTED,
+    LANES_UNCOUNTED,
+    PAIRS,
+    SWEEPING_KERNELS,
+)
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables
 from tests import oracles
 
@@ -78,3 +90,48 @@ def test_sums_as_large_as_short_numbers_hold(beyond, rng):
     weights[first[0]] += LARGEST_SHORT + beyond - weights[first].sum()
     problem = _agree(X, wrong * weights[:, None], {}, rng)
     assert _tables(problem).sum_bytes == (2 if beyond == 0 else 4)
+
+
+def _odd_problem(rng, depth) -> Problem:
+    """Losses of all sizes, of few actions, with minima or without."""
+    K, n = int(rng.integers(2, 4)), int(rng.integers(20, 80))
+    X = rng.integers(0, rng.integers(2, 9), (n, 3)).astype(float)
+    losses = rng.integers(0, int(rng.choice([2, 40, 900, 40_000])), (n, K)) * float(rng.choice([1.0, 0.25, 0.1]))
+    rules = [{}, {"min_leaf": 3}, {"min_leaf_per_arm": 1, "arms": rng.integers(0, K, n)}][rng.integers(3)]
+    return Problem(bin_matrix(X), losses, float(rng.choice([0.0, 0.5, 1e6])), depth, **rules)
+
+
+@pytest.mark.parametrize("loose", [0, GATES.loose_minimum])
+def test_what_a_search_loads_holds_the_sums_of_all_its_nodes(loose, rng):
+    """Four bytes are left out only where the sums of every set of rows fit two."""
+    left_out, gates = 0, replace(GATES, loose_minimum=loose)
+    for _ in range(150):
+        problem = _odd_problem(rng, int(rng.integers(3, 5)))
+        case = EngineCase.of(problem, gates)
+        loaded = {
+            kernel for kernels, _ in sweeping_kernels(problem, case.fixed.sums_are_short(), gates) for kernel in kernels
+        }
+        node = prepare(problem, case.fixed, merge=bool(rng.integers(2)), gates=gates)
+        for k in (node.n_rows, 1 + node.n_rows // 2, 1):
+            part = rows_of(node, np.sort(rng.permutation(node.n_rows)[:k]))
+            tables = make_tables(part.rows, part.rules, part.special)
+            counted = len(tables.rules.minima) > 0
+            ways = [PAIRS] if not tables.in_lanes else [PAIRS, LANES_COUNTED if counted else LANES_UNCOUNTED]
+            for way in ways:
+                two, four = (kernel in loaded for kernel in SWEEPING_KERNELS[way : way + 2])
+                assert four or (two and tables.sum_bytes == 2)
+                left_out += not four
+    assert left_out > 50
+
+
+def test_a_sweep_that_is_not_loaded_is_never_called(rng):
+    """An address of nothing would end the process."""
+    problem = Problem(bin_matrix(_table(rng)), _losses("labels", _table(rng), 3, rng).astype(float), max_depth=3)
+    node = prepare(problem, to_fixed_point(problem.losses, 0.0, N), merge=True)
+    solve_direct(problem)  # loads the kernels
+    stack = Stack(node, 3, 8, make_tables(node.rows, node.rules, node.special))
+    low = np.full(node.bins[0] - 1, -INF)
+    control = new_control()
+    control[SWEEPERS:] = 0
+    with pytest.raises(RuntimeError, match="not loaded"):
+        stack.advance(0, 3, INF, RootFeature(low, low.copy(), -1, 0), False, control)

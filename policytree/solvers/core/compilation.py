@@ -106,7 +106,7 @@ CODES = ("uint8", "uint16")
 # What takes longest to compile, before its callers and what waits for nothing: processes that share the work take from
 # the front what nobody has begun, so that a caller finds most of what it calls done, and the end is divided finely.
 LONGEST_FIRST = (
-    *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, long_pairs, short_pairs, sweep, make_tables, take_intervals, sweep_next,
+    long_pairs, short_pairs, *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, sweep, make_tables, take_intervals, sweep_next,
     enter, move_inner, take_side, open_feature, push_child, choose_near, choose_cut, run_stack, advance,
 )  # fmt: skip
 WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
