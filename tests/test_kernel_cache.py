@@ -16,6 +16,7 @@ from policytree.common import file_locks, memory, own_thread
 from policytree.solvers.core.compilation import (
     ALWAYS,
     DEEPER,
+    FROM_DEPTH_FOUR,
     LONG,
     LONGEST_FIRST,
     SPECIAL,
@@ -424,10 +425,11 @@ def kernels_called_by(kernel):
 def test_what_others_call_is_compiled_before_its_callers():
     shared = [kernel for kernel in LONGEST_FIRST if not kernel.for_python]
     assert shared
-    needed = [(ALWAYS, ""), (TWO_LEVELS + DEEPER, SPECIAL), (LONG + SWEEPING_KERNELS, "")]
+    by_address = {*SWEEPING_KERNELS, *FROM_DEPTH_FOUR}
+    needed = [(ALWAYS, ""), (TWO_LEVELS + DEEPER, SPECIAL), (LONG + tuple(by_address), "")]
     order = [kernel for kernel, _ in _one_by_one(needed)]
-    assert len(order) == len(set(order)) == len({*ALWAYS, *TWO_LEVELS, *DEEPER, *LONG, *SWEEPING_KERNELS})
+    assert len(order) == len(set(order)) == len({*ALWAYS, *TWO_LEVELS, *DEEPER, *LONG, *by_address})
     for place, kernel in enumerate(order):
         if kernel in LONGEST_FIRST:
             assert kernels_called_by(kernel).isdisjoint(set(order[place + 1 :]) & set(LONGEST_FIRST))
-    assert kernels_called_by(advance) >= set(shared) - set(SWEEPING_KERNELS)  # those are called by their address
+    assert kernels_called_by(advance) >= set(shared) - by_address

@@ -20,7 +20,7 @@ from policytree.solvers.kernels.binary.search import bound_across, solve_four
 from policytree.solvers.kernels.binary.sums import best_column, fill_products, open_three, open_two, refill_products
 from policytree.solvers.kernels.compiling import Kernel, compile_in_background, compile_kernels
 from policytree.solvers.kernels.conflicts.fit import fit_numbers
-from policytree.solvers.kernels.depth_first.inherited_bounds import choose_near, move_inner
+from policytree.solvers.kernels.depth_first.inherited_bounds import choose_near, inherited_deep_bound, move_inner
 from policytree.solvers.kernels.depth_first.node_bounds import enter, take_intervals
 from policytree.solvers.kernels.depth_first.search import advance, run_stack, sweep_next
 from policytree.solvers.kernels.depth_first.stack import open_feature, push_child, take_side
@@ -66,9 +66,10 @@ TWO_LEVELS = (short_pairs,)
 LONG = (long_pairs,)
 RELAXED = (relaxed_rules,)  # where leaves must have so many rows
 DEEPER = (
-    pack_rows, sweep, make_tables, take_intervals, sweep_next, enter, move_inner, take_side, open_feature, push_child,
-    choose_near, choose_cut, run_stack, advance,
+    pack_rows, sweep, make_tables, sweep_next, enter, take_side, open_feature, push_child, choose_near, choose_cut,
+    run_stack, advance,
 )  # fmt: skip
+FROM_DEPTH_FOUR = (take_intervals, move_inner, inherited_deep_bound)
 # Versions of a sweep, of sums of two and of four bytes: one cut after the other; in lanes without, and with a count.
 SWEEPS = (pairs_of_int16, pairs_of_int32)
 SWEEPS_IN_LANES = (lanes_of_int16, lanes_of_int32)
@@ -107,7 +108,8 @@ CODES = ("uint8", "uint16")
 # the front what nobody has begun, so that a caller finds most of what it calls done, and the end is divided finely.
 LONGEST_FIRST = (
     long_pairs, short_pairs, *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, sweep, make_tables, take_intervals, sweep_next,
-    enter, move_inner, take_side, open_feature, push_child, choose_near, choose_cut, run_stack, advance,
+    enter, move_inner, inherited_deep_bound, take_side, open_feature, push_child, choose_near, choose_cut, run_stack,
+    advance,
 )  # fmt: skip
 WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
 
@@ -174,11 +176,11 @@ def all_kernels() -> Needed:
     """Kernels of every search over trees; those of born-again trees are ``born_again.needed_kernels.BORN_AGAIN``."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
-    sweeps = SWEEPS + SWEEPS_IN_LANES + SWEEPS_COUNTED
+    by_address = SWEEPS + SWEEPS_IN_LANES + SWEEPS_COUNTED + FROM_DEPTH_FOUR
     rest = CODING + RELAXED + CONFLICT_PAIRS + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     gaps = [(GAPS, codes) for codes in WIDTHS]
-    return [(ALWAYS, ""), *gaps, *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (sweeps + rest, ""), *streamed]
+    return [(ALWAYS, ""), *gaps, *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (by_address + rest, ""), *streamed]
 
 
 def streamed_kernels(codes: str) -> Needed:

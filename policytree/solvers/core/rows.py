@@ -16,6 +16,8 @@ from policytree.solvers.kernels.base.addresses import address_of
 from policytree.solvers.kernels.base.child_rows import Packed, pack_rows
 from policytree.solvers.kernels.base.layout import INF, OPEN, Rows, Rules
 from policytree.solvers.kernels.base.sums import best_one_split, node_sums
+from policytree.solvers.kernels.depth_first.inherited_bounds import inherited_deep_bound, move_inner
+from policytree.solvers.kernels.depth_first.node_bounds import take_intervals
 from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
 from policytree.solvers.kernels.depth_three.sweep_tables import relaxed_rules
 from policytree.solvers.kernels.depth_two.long_pairs import long_pairs
@@ -116,8 +118,8 @@ class Node:
 def new_control(
     similar_support: bool = True, cache: bool = True, look_ahead: bool = True, leaf_counts: bool = True
 ) -> np.ndarray:
-    """The kernels' control array: not stopped, what saves work switched on or off, and the sweeps that are loaded."""
-    loaded = map(address_of, SWEEPING_KERNELS)
+    """The kernels' control array: not stopped, what saves work switched on or off, and which kernels are loaded."""
+    loaded = map(address_of, (*SWEEPING_KERNELS, take_intervals, move_inner, inherited_deep_bound))
     return np.array([0, similar_support, cache, look_ahead, leaf_counts, *loaded], dtype=np.int64)
 
 

@@ -24,6 +24,7 @@ from policytree.solvers.core.compilation import (
     CODES,
     CONFLICT_PAIRS,
     DEEPER,
+    FROM_DEPTH_FOUR,
     GAPS,
     LOW_COST,
     ONE_FEATURE,
@@ -146,7 +147,7 @@ def _terminal_kernels(case: Case) -> Needed:
 
 def _deeper_kernels(case: Case) -> Needed:
     sweeps = sweeping_kernels(case.problem, case.fixed.sums_are_short(), case.gates)
-    return [(DEEPER, case.kind), *sweeps]
+    return [(DEEPER, case.kind), *sweeps, *[(FROM_DEPTH_FOUR, "")] * (case.depth > 3)]
 
 
 def _row_duals_apply(case: Case) -> bool:

@@ -2,6 +2,9 @@
 
 A kernel that names another one needs it compiled, whether it will be called or not. Where a problem needs one of
 several versions, Python loads that one (:func:`address_of`) and hands over where it begins.
+
+Cost: a call that the compiler does not look into.
+Symbols: ``control`` is the array of switches and addresses, see layout.py.
 """
 
 from __future__ import annotations
@@ -12,23 +15,23 @@ from llvmlite import ir
 from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
-from policytree.solvers.kernels.compiling import Kernel, type_of
+from policytree.solvers.kernels.compiling import Kernel, kernel, type_of
 
 _addresses: dict[Kernel, int] = {}
 _functions: dict[int, Callable] = {}  # where nothing is compiled
 
 
-def address_of(kernel: Kernel) -> int:
+def address_of(each: Kernel) -> int:
     """Where a kernel begins in this process; 0 if it is neither compiled nor loaded."""
     if config.DISABLE_JIT:
-        _functions[id(kernel)] = kernel
-        return id(kernel)
-    if kernel not in _addresses:
-        compiled = kernel.overloads.get(kernel.takes[""])
+        _functions[id(each)] = each
+        return id(each)
+    if each not in _addresses:
+        compiled = each.overloads.get(each.takes[""])
         if compiled is None:
             return 0
-        _addresses[kernel] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-    return _addresses[kernel]
+        _addresses[each] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    return _addresses[each]
 
 
 def by_address(takes, returns) -> Callable:
@@ -39,7 +42,7 @@ def by_address(takes, returns) -> Callable:
     takes : sequence
         What every kernel that may stand there takes, as in ``@kernel(takes=...)``.
     returns : numba type
-        What every one of them returns: a number.
+        What every one of them returns: a number, or nothing.
 
     Notes
     -----
@@ -65,3 +68,11 @@ def by_address(takes, returns) -> Callable:
         return returns(types.int64, types.Tuple(arguments)), write
 
     return call
+
+
+@kernel(borrows=True)
+def loaded(control, place):
+    """The address that stands at a place of the control array."""
+    if control[place] == 0:
+        raise RuntimeError("a kernel was not loaded that the search needs")
+    return control[place]

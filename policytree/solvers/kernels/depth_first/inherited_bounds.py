@@ -16,7 +16,9 @@ Symbols: see base/layout.py and stack.py. Places are the problem's: offset[0] of
 """
 
 import numpy as np
+from numba import types
 
+from policytree.solvers.kernels.base.addresses import by_address
 from policytree.solvers.kernels.base.layout import INF, UNLIMITED, Bounds, Deep, Rules, i8
 from policytree.solvers.kernels.base.sums import costly
 from policytree.solvers.kernels.compiling import kernel
@@ -71,7 +73,7 @@ def values_of_moved(rows, rules, index, a, b, least):
     return values
 
 
-@kernel(takes=(Levels, i8, i8, i8, Rules), for_python=False, separate=True)
+@kernel(takes=(Levels, i8, i8, i8, Rules), for_python=False)
 def move_inner(levels, level, side, t, rules):
     """Make the bounds that one side of an earlier cut left behind those of the same side of cut t."""
     was = levels.inner_at[level, side]
@@ -170,7 +172,7 @@ def inherited_bound(levels, level):
     return least
 
 
-@kernel(separate=True)
+@kernel(takes=(Levels, i8, Rules), for_python=False)
 def inherited_deep_bound(levels, level, rules):
     """The same of trees as deep as the node needs; uses the arrays of the node's bounds."""
     node = levels.nodes[level]
@@ -191,6 +193,10 @@ def inherited_deep_bound(levels, level, rules):
             bounds.right[u] = high[j]
             least = min(least, bound_of_cut(bounds, deep, u))
     return least
+
+
+call_move_inner = by_address((Levels, i8, i8, i8, Rules), types.none)
+call_deep_bound = by_address((Levels, i8, Rules), i8)
 
 
 @kernel(takes=(Bounds, Deep, i8, i8, i8), for_python=False, separate=True, borrows=True)

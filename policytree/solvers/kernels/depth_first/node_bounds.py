@@ -9,12 +9,16 @@ Symbols: see base/layout.py and stack.py.
 """
 
 import numpy as np
+from numba import types
 
+from policytree.solvers.kernels.base.addresses import by_address, loaded
 from policytree.solvers.kernels.base.layout import (
     CACHE,
+    DEEP_BOUND,
     FEASIBLE,
     HITS,
     INF,
+    INTERVALS,
     SIMILAR,
     TWO,
     UNLIMITED,
@@ -28,8 +32,8 @@ from policytree.solvers.kernels.base.sums import best_one_split, costly, dual_bo
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_first.cache import Memory, look_up, size_key
 from policytree.solvers.kernels.depth_first.inherited_bounds import (
+    call_deep_bound,
     inherited_bound,
-    inherited_deep_bound,
     shares_inner,
     side_being_solved,
 )
@@ -127,7 +131,7 @@ def intervals_apply(levels, level, rules):
     return node.features == 1 and not costly(rules) and (most_leaves(node) >= B or most_leaves(node) * B <= MOST_STEPS)
 
 
-@kernel(takes=(Levels, i8, Rules), for_python=False, separate=True)
+@kernel(takes=(Levels, i8, Rules), for_python=False)
 def take_intervals(levels, level, rules):
     """Solve a node with one feature left, whose splits are free: any partition into intervals is a tree."""
     node = levels.nodes[level]
@@ -161,6 +165,9 @@ def take_intervals(levels, level, rules):
             waiting += 2
         at += 1
     node.tree_length = at
+
+
+call_intervals = by_address((Levels, i8, Rules), types.none)
 
 
 @kernel(borrows=True)
@@ -253,7 +260,7 @@ def enter(levels, level, rules, memory, counters, control, special):
     inherits = level > 0 and depth == 3 and control[SIMILAR] != 0 and shares_inner(levels, level - 1)
     if inherits:
         if node.need > 0:
-            known = min(leaf, inherited_deep_bound(levels, level, rules))
+            known = min(leaf, call_deep_bound(loaded(control, DEEP_BOUND), (levels, level, rules)))
         else:
             known = min(leaf, inherited_bound(levels, level))
         if known >= node.cutoff:
@@ -280,7 +287,7 @@ def enter(levels, level, rules, memory, counters, control, special):
     node.useful_depth = depth if depth <= 3 else node.depth
     if depth > 2 and intervals_apply(levels, level, rules):
         node.to_try = 0
-        take_intervals(levels, level, rules)
+        call_intervals(loaded(control, INTERVALS), (levels, level, rules))
         return DONE
     if depth == 1:
         take_one_split(levels, level, rules)

@@ -23,9 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from policytree.solvers.kernels.base.addresses import loaded
 from policytree.solvers.kernels.base.layout import (
     CACHE,
     CUTS,
+    MOVE,
     NODES,
     OPEN,
     SIMILAR,
@@ -49,11 +51,11 @@ from policytree.solvers.kernels.depth_first.cache import (
     size_key,
 )
 from policytree.solvers.kernels.depth_first.inherited_bounds import (
+    call_move_inner,
     choose_near,
     forget_inner,
     inherit_inner,
     keep_inner,
-    move_inner,
     shares_inner,
 )
 from policytree.solvers.kernels.depth_first.node_bounds import enter
@@ -351,7 +353,7 @@ def run_stack(level, levels, rules, max_cuts, tables, memory, progress, counters
                 counts[SOLVED] += level == 0 and (counts[BATCH] == 0 or node.leaves != UNLIMITED)
         if side != NO_SIDE:
             if shares_inner(levels, level):
-                move_inner(levels, level, side, node.cut, rules)
+                call_move_inner(loaded(control, MOVE), (levels, level, side, node.cut, rules))
             push_child(levels, level, side)
             level += 1
     return level

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
-from policytree.solvers.kernels.base.addresses import by_address
+from policytree.solvers.kernels.base.addresses import by_address, loaded
 from policytree.solvers.kernels.base.layout import (
     CUTS_AT_ONCE,
     STOP,
@@ -428,7 +428,4 @@ def version_of(control, way, tables):
     Sums that are short at the root are so everywhere: a search without the version of four bytes never asks for it.
     """
     at = SWEEPERS + way
-    address = control[at + 1] if tables.sum_bytes == 4 or control[at] == 0 else control[at]
-    if address == 0:
-        raise RuntimeError("a sweep was not loaded that the search needs")
-    return address
+    return loaded(control, at + 1 if tables.sum_bytes == 4 or control[at] == 0 else at)
