@@ -10,7 +10,7 @@ in ways that nobody recorded, and comparing them says little. What people were *
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, instrument_summary, offer_rule
+from policytree import ComplianceDisplay, DRPolicyTree, instrument_summary, offer_rule
 
 rng = np.random.default_rng(0)
 n = 1200
@@ -27,6 +27,7 @@ model.fit(Y, T, X=X, instrument=offer, propensity=0.5)  # the chance of a vouche
 found = instrument_summary(model)
 print(f"who joined against who did not: {naive:.1f}")
 print(found)
+ComplianceDisplay.from_estimator(model)
 
 # %%
 # **What the numbers mean.** *Uptake* is the share that takes the programme under every offer; *outcome* the mean under
