@@ -50,8 +50,8 @@ print(model.export_text())
 # %%
 # **What is assumed,** and no data can show:
 #
-# - *Exclusion.* The voucher bears on earnings only through the programme; one that comes with advice does not.
-# - *Monotonicity.* Nobody joins because they got no voucher, or stays away because they got one.
+# - *Exclusion.* The voucher bears on earnings only through the programme. One that comes with advice may not.
+# - *Monotonicity.* Nobody joins because they got no voucher, or stays away because they got one (no defiers).
 #
 # And offers were given by chance among people with the same covariates: known chances go to ``propensity``.
 #
@@ -65,8 +65,8 @@ rule = offer_rule(
 print(rule.values.verdict)
 
 # %%
-# ``StudyReport(model, Y, T, X=X, instrument=offer, results=rule)`` shows both side by side, with a picture of who
-# takes what (:class:`policytree.ComplianceDisplay`). On the command line::
+# ``StudyReport(model, Y, T, X=X, instrument=offer, results=rule)`` shows both side by side, with the
+# picture above. On the command line::
 #
 #     policytree design study.csv --treatment taken --outcome earnings --instrument offer \
 #         --offer-cost voucher=0.1 --taker-cost 1

@@ -12,7 +12,7 @@ questions come later, with visits to the doctor as the example. The prices on th
 # The price of a treatment
 # ------------------------
 # A place in the training costs 1,500 dollars, say. What counts is earnings less the price. Costs are in the unit of
-# the outcome; they may differ by person (hand over a table with a row each).
+# the outcome; they may differ by person (hand over a table with a row for each).
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 
