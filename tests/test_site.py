@@ -266,7 +266,7 @@ def test_thumbnails_show_the_first_lines_that_a_page_printed(monkeypatch, tmp_pa
 """
     lines = thumbnails.first_lines(page)
     assert lines == [
-        "rule             value    inte", "A sentence of more than thirty", "  columns wraps.", "", "after a gap",
+        "rule             value    int", "A sentence of more than", "  thirty columns wraps.", "", "after a gap",
     ]  # fmt: skip
     assert thumbnails.first_lines("A page that prints nothing.") == []
     thumbnails.draw(["$5 and $6", *lines], tmp_path / "thumb.png", (400, 280))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 PRINTED = re.compile(r"sphx-glr-script-out\n\n \.\. code-block:: none\n\n((?: {4}.*\n|[ ]*\n)+)")
-COLUMNS, LINES = 30, 8  # legible where a thumbnail is 160 pixels wide
+COLUMNS, LINES = 29, 8  # legible where a thumbnail is 160 pixels wide
 AFTER_THE_GALLERY = 900  # its listener has Sphinx's usual priority, 500
 
 
@@ -28,8 +28,8 @@ def first_lines(page: str) -> list[str]:
 
 
 def _wrap(line: str) -> list[str]:
-    """Sentences wrap; what stands in columns is cut, so that columns stay below each other."""
-    if re.search(r"\S {3,}\S", line):
+    """Sentences wrap; lines of tables and trees are cut, so that columns and branches stay below each other."""
+    if re.search(r"\S {3,}\S|[├└]", line):
         return [line[:COLUMNS]]
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return textwrap.wrap(line, COLUMNS, subsequent_indent=indent, drop_whitespace=True) or [""]
