@@ -29,6 +29,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "benchmark_tables",
     "engine_table",
+    "output_thumbnails",
+    "printed_sentences",
     "sample_report",
 ]
 exclude_patterns = ["html", "scripts", "extensions", "_templates"]
@@ -73,7 +75,7 @@ sphinx_gallery_conf = {
     "doc_module": ("policytree",),
     "reference_url": {"policytree": None},
     "minigallery_sort_order": "page_order.place",
-    "default_thumb_file": str(DOCS / "images" / "page.png"),  # of pages without a picture
+    "default_thumb_file": str(DOCS / "images" / "page.png"),  # of pages that show and print nothing
     "parallel": 2,
 }
 

@@ -237,3 +237,52 @@ def test_the_cheat_sheets_limits_are_arguments_of_trees():
         *inspect.signature(policytree.PolicyTree.fit).parameters,
     }
     assert len(names) >= 9 and set(names) <= known
+
+
+def test_thumbnails_show_the_first_lines_that_a_page_printed(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    thumbnails = importlib.import_module("output_thumbnails")
+    page = """
+.. code-block:: Python
+
+    print(tree)
+
+.. rst-class:: sphx-glr-script-out
+
+ .. code-block:: none
+
+    rule             value    interval, cut here
+    A sentence of more than thirty columns wraps.
+
+    after a gap
+
+.. GENERATED FROM PYTHON SOURCE LINES 1-2
+
+.. rst-class:: sphx-glr-script-out
+
+ .. code-block:: none
+
+    of another block
+"""
+    lines = thumbnails.first_lines(page)
+    assert lines == [
+        "rule             value    int", "A sentence of more than", "  thirty columns wraps.", "", "after a gap",
+    ]  # fmt: skip
+    assert thumbnails.first_lines("A page that prints nothing.") == []
+    thumbnails.draw(["$5 and $6", *lines], tmp_path / "thumb.png", (400, 280))
+    png = (tmp_path / "thumb.png").read_bytes()
+    assert [int.from_bytes(png[start : start + 4], "big") for start in (16, 20)] == [400, 280]
+
+
+def test_sentences_that_a_script_printed_are_told_from_columns(monkeypatch):
+    pytest.importorskip("docutils")
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    are_sentences = importlib.import_module("printed_sentences").are_sentences
+    assert are_sentences("Nothing suspicious in 400 rows.\n\nSerious: one column is the outcome.")
+    for columns in (
+        "arm    mean\ndrug   1.0",
+        "age <= 5?\n├─ yes: drug",
+        "a:\n  indented",
+        "1?\n|-- yes: no",
+    ):
+        assert not are_sentences(columns)

@@ -31,8 +31,8 @@ The scores of ``DoubleMLAPOS`` are rewards.
    * - ``DoubleMLIIVM``
      - ``fit(Y, T, X=X, instrument=)`` (:doc:`/how_to/offers`)
 
-What differs: DoubleML takes the median over repetitions of sample splitting, here their scores are averaged, since a
-tree needs one number a person and treatment. Scores with weights or for the treated are refused: their mean is
+What differs: DoubleML takes the median over repetitions of sample splitting; here their scores are averaged, since a
+tree needs one number per person and treatment. Scores with weights or for the treated are refused: their mean is
 another estimand. DoubleML's tree is a weighted classification tree of scikit-learn, grown greedily for two
 treatments; here any number of them, and exact.
 

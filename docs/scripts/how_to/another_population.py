@@ -3,8 +3,8 @@ My rule is for other people than those studied
 ==============================================
 
 Pass their covariates as ``target_X``. Effects are learnt in the study and averaged over the target: doubly robust, by
-outcome models of the study and by the odds of being of the target. Here: what hormones bring in a trial (GBSG), and
-what that says of the patients of Rotterdam.
+outcome models of the study and by the odds of being of the target. Here: what hormonal therapy adds in a trial
+(GBSG), and what that says about the patients of a registry (Rotterdam).
 """
 
 import numpy as np
@@ -25,9 +25,9 @@ for name, model in {"the trial": here, "Rotterdam": there}.items():
     print(f"{name}: {gain.value:.2f} years of 5 [{gain.lower:.2f}, {gain.upper:.2f}]")
 
 # %%
-# **Does the trial know such people?** The interval is so much wider because it has few of them: weighted to Rotterdam,
-# its rows are as good as far fewer. ``columns`` says where people are outside the trial's range, ``balance`` which
-# covariates differ, before and after weighting.
+# **Does the trial know such people?** The interval is so much wider because the trial has few of them: weighted to
+# Rotterdam, its rows are worth far fewer (the effective sample size). ``columns`` says where people are outside the
+# trial's range, ``balance`` which covariates differ, before and after weighting.
 
 table = pd.concat([trial[shared], people[shared]], ignore_index=True)
 of_trial = np.arange(len(table)) < len(trial)

@@ -23,7 +23,7 @@ print(tree.check_faithfulness())  # every cell of the space, by a routine that k
 
 pruned = BornAgainTree(forest, prune=True).fit(X)
 print(pruned.pruning_)
-print(pruned.export_text())
+pruned.plot()
 
 # %%
 # Random forests, extra trees, bagging, gradient boosting (exact and by histograms) and arrays

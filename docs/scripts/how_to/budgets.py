@@ -19,7 +19,7 @@ def people(n, seed):
     return X, means + rng.normal(size=means.shape)
 
 
-costs = {"pill": 1.0, "course": 3.0}  # a person, in any unit; a table with a row a person is taken too
+costs = {"pill": 1.0, "course": 3.0}  # per person, in any unit; a table with a row per person is taken too
 X, rewards = people(1_000, seed=0)
 tree = PolicyTree(max_depth=2, budget=0.8, max_share={"course": 0.2}).fit(X, rewards, budget_costs=costs)
 print(tree.export_text())

@@ -19,8 +19,8 @@ print(f"Both drugs bring {gain.value:.2f} years of {model.horizon_:g} [{gain.low
 KaplanMeierDisplay.from_data(frame["years_to_death"], frame["died"], frame["arm"], horizon=5.0, xlabel="years")
 
 # %%
-# Times taken as they are would be wrong: whoever was censored lived on. Those whose time is known to the end are no way
-# out, since people who live long are censored more often. Everything that takes rewards goes on as usual:
+# Times taken as they are would be wrong: whoever was censored lived on. To keep only those whose time is known is no
+# remedy, since people who live long are censored more often. Everything that takes rewards goes on as usual:
 
 tree = PolicyTree(max_depth=2, min_samples_per_treatment=40).fit(X, model.rewards_, frame["arm"])
 print(tree.export_text())
@@ -32,7 +32,7 @@ print(tree.export_text())
 #
 # **Other targets.** ``target="survival"`` asks for the probability of no event up to the horizon. Where an event of
 # another kind can come first, name the one that counts: rewards are then years lost to it, or, by
-# ``target="cumulative_incidence"``, its probability. Of both, less is better.
+# ``target="cumulative_incidence"``, its probability. Of either, less is better.
 
 lost = RewardEstimator(random_state=0)
 lost.fit(frame["years_to_recurrence_or_death"], frame["arm"], event=frame["first_event"], cause=1, horizon=5.0)
@@ -40,9 +40,9 @@ print(lost.target_, lost.rewards_.mean().round(2).to_dict())
 
 # %%
 # **What is assumed.** Among people with the same covariates (X and W) and the same treatment, who is censored does not
-# depend on when the event would have come. Put whatever drives both into X or W. Of the model of events and that of
-# censoring, one has to be right. ``model.n_raised_`` counts people whose chance to be followed was so small that it was
-# raised to ``min_observed``: if they are many, choose an earlier horizon.
+# depend on when the event would have come (conditionally independent censoring). Put whatever drives both into X or W.
+# Of the model of events and that of censoring, one has to be right. ``model.n_raised_`` counts people whose chance to
+# be followed was so small that it was raised to ``min_observed``: if they are many, choose an earlier horizon.
 #
 # **Without a horizon** it is the last time at which a tenth of every treatment's rows is still followed
 # (``model.horizon_``). A horizon that nobody, or nearly nobody of a treatment, was followed to is refused, and so are

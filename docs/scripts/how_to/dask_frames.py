@@ -25,6 +25,7 @@ tree = DaskOptimalTreeClassifier(regularization=0.005, max_depth=2, max_bins=16)
 local = tree.to_local()  # an ordinary estimator: predict, plot, export
 print(local.export_text())
 print(local.certificate())
+local.plot()
 
 # %%
 # ``DaskPolicyTree`` does it for rewards. A client that is open is used; ``client=`` names another one.

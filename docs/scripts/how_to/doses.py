@@ -39,8 +39,8 @@ print(merged)
 print(merged.steps.round(2))
 
 # %%
-# The tree gives doses; a unit of it costs 0.3. Its value is that on people who did not choose it, by models that have
-# not seen them.
+# The tree gives doses; a unit of it costs 0.3. It is valued on people who did not choose it, by models that have not
+# seen them.
 
 costs = {g: 0.3 * g for g in merged.groups.index}
 tree = PolicyTree(max_depth=1, min_samples_leaf=50).fit(X[learn], merged.rewards, sample_treatment_costs=costs)

@@ -27,6 +27,7 @@ effects = LinearDML(
 rewards = from_cate(effects, X, sample_treatment_costs={"drug": 0.1})
 tree = PolicyTree(max_depth=1).fit(X, rewards)
 print(tree.export_text())
+tree.plot()
 
 # %%
 # These are predicted effects, and they are smooth: good for finding a tree, too good for judging one. Judge it by

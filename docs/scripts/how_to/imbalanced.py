@@ -35,7 +35,8 @@ for objective in ("accuracy", "balanced_accuracy", "f_score"):
 pd.DataFrame(rows).T
 
 # %%
-# The last two columns are of rows that did not choose the trees, with 95% intervals. ``"auc"``, ``"partial_auc"``,
+# The last two columns are the sensitivity and one minus the specificity, of rows that did not choose the trees, with
+# 95% intervals. ``"auc"``, ``"partial_auc"``,
 # ``"weighted_accuracy"`` and ``"omega_f_score"`` are there too, and objects with parameters:
 
 from policytree.objectives import FScore, WeightedAccuracy

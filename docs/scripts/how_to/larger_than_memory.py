@@ -37,6 +37,7 @@ print(data)
 tree = PolicyTree(max_depth=2, min_samples_leaf=1_000).fit(data)
 print(tree.export_text())
 print(tree.certificate())
+tree.plot()
 
 # %%
 # Predictions go from file to file, a batch at a time:

@@ -2,7 +2,8 @@
 Some outcomes are missing
 =========================
 
-Rows without an outcome are refused by default: leaving them out is right only if nothing that they depend on matters.
+Rows without an outcome are refused by default: in general, leaving them out is right only if outcomes are missing
+completely at random.
 ``missing_outcome="weight"`` keeps them. Outcomes are learnt from the rows that have one, and residuals are divided by
 the probability of being seen, given the covariates and the treatment.
 """
@@ -37,7 +38,7 @@ print(model.observation_.describe().round(2).to_dict(), model.n_raised_)
 
 # %%
 # **What is assumed.** Among people with the same covariates and treatment, who is missing does not depend on the
-# outcome. No data can show that; put into X or W what predicts both.
+# outcome (missing at random). No data can show that; put into X or W what predicts both.
 #
 # ``DRPolicyTree.fit``, ``cross_val_policy_value`` and the others take ``missing_outcome`` as well. A time that is not
 # known to the end is censored rather than missing (:doc:`censored_outcomes`).

@@ -10,7 +10,7 @@ in ways that nobody recorded, and comparing them says little. What people were *
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, instrument_summary, offer_rule
+from policytree import ComplianceDisplay, DRPolicyTree, instrument_summary, offer_rule
 
 rng = np.random.default_rng(0)
 n = 1200
@@ -27,6 +27,7 @@ model.fit(Y, T, X=X, instrument=offer, propensity=0.5)  # the chance of a vouche
 found = instrument_summary(model)
 print(f"who joined against who did not: {naive:.1f}")
 print(found)
+ComplianceDisplay.from_estimator(model)
 
 # %%
 # **What the numbers mean.** *Uptake* is the share that takes the programme under every offer; *outcome* the mean under
@@ -49,8 +50,8 @@ print(model.export_text())
 # %%
 # **What is assumed,** and no data can show:
 #
-# - *Exclusion.* The voucher bears on earnings only through the programme; one that comes with advice does not.
-# - *Monotonicity.* Nobody joins because they got no voucher, or stays away because they got one.
+# - *Exclusion.* The voucher bears on earnings only through the programme. One that comes with advice may not.
+# - *Monotonicity.* Nobody joins because they got no voucher, or stays away because they got one (no defiers).
 #
 # And offers were given by chance among people with the same covariates: known chances go to ``propensity``.
 #
@@ -64,8 +65,8 @@ rule = offer_rule(
 print(rule.values.verdict)
 
 # %%
-# ``StudyReport(model, Y, T, X=X, instrument=offer, results=rule)`` shows both side by side, with a picture of who
-# takes what (:class:`policytree.ComplianceDisplay`). On the command line::
+# ``StudyReport(model, Y, T, X=X, instrument=offer, results=rule)`` shows both side by side, with the
+# picture above. On the command line::
 #
 #     policytree design study.csv --treatment taken --outcome earnings --instrument offer \
 #         --offer-cost voucher=0.1 --taker-cost 1

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from lifelines import CoxPHFitter
 
-from policytree import RewardEstimator, policy_difference
+from policytree import KaplanMeierDisplay, RewardEstimator, policy_difference
 
 
 class Cox:
@@ -47,6 +47,7 @@ model = RewardEstimator(model_event=Cox(), random_state=0)
 model.fit(Y, T, X=X, propensity=0.5, event=event, horizon=4.0)
 gain = policy_difference("drug", "placebo", model.rewards_)
 print(f"The drug adds {gain.value:.2f} of {model.horizon_:g} years [{gain.lower:.2f}, {gain.upper:.2f}].")
+KaplanMeierDisplay.from_data(Y, event, T, horizon=4.0, xlabel="years")
 
 # %%
 # ``model_censoring=`` takes such an object as well: for it the event is being censored. Of the two models, one has to

@@ -6,7 +6,7 @@ Some employers offer a 401(k) plan, and people may save in it or not. Those who 
 an employer offers a plan is as good as chance among people of the same income, age and family: it is an *instrument*.
 """
 
-from policytree import RewardEstimator, instrument_summary, load_dataset
+from policytree import ComplianceDisplay, RewardEstimator, instrument_summary, load_dataset
 
 study = load_dataset("k401k")
 data = study.fit_arguments()
@@ -28,6 +28,7 @@ print(instrument_summary(plain))
 model = RewardEstimator(method="instrument", estimand="compliers", random_state=0)
 found = instrument_summary(model.fit(Y, T, X=data["X"], instrument=Z))
 print(found)
+ComplianceDisplay.from_estimator(model)
 
 # %%
 # **Beside DoubleML** (``DoubleMLIIVM``, with the same covariates), in dollars:

@@ -58,7 +58,7 @@ print(regime.certificate().splitlines()[0])
 # %%
 # **What is it worth?** Whole people are held out, with all their visits. The regime stands beside every fixed sequence
 # that somebody followed, what people got, one decision only, Q-learning's rule and trees on inverse probability
-# weights. Deciding twice may be shown no better than deciding once, and it is said.
+# weights. Where deciding twice is not shown to be better than deciding once, the verdict says so.
 
 values = cross_val_regime_value(regime, stages, cv=2, n_repeats=1, baselines=False, random_state=0)
 print(values)

@@ -25,10 +25,10 @@ print(ranking)
 TOCDisplay.from_ranking(ranking)
 
 # %%
-# The curve says how much more than the average those gain who come first. AUTOC is its area; an order that knows
-# nothing has none.
+# The curve says how much more than the average those gain who come first. AUTOC is its area, which is zero on average
+# for an order that knows nothing.
 #
-# Several treatments with prices: the best plan for every budget, and lots for comparison, which tell nobody apart.
+# Several treatments with prices: the best plan for every budget, and drawing lots for comparison.
 
 from policytree import QiniCurveDisplay, qini_curve
 

@@ -4,15 +4,15 @@ Decisions with costs
 
 Treatments cost money, mistakes cost money, and questions cost money. Each of the three has its own place in the
 search, and the proof holds for the sum. The example is job training: 445 men of the National Supported Work
-demonstration, randomised in the 1970s, and what they earned in 1978. Mistakes and questions are of the doctor's
-practice, later. The prices on this page are made up.
+demonstration, randomised in the 1970s, and what they earned in 1978. The prices of mistakes and of
+questions come later, with visits to the doctor as the example. The prices on this page are made up.
 """
 
 # %%
 # The price of a treatment
 # ------------------------
 # A place in the training costs 1,500 dollars, say. What counts is earnings less the price. Costs are in the unit of
-# the outcome; they may differ by person (hand over a table with a row each).
+# the outcome; they may differ by person (hand over a table with a row for each).
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 

@@ -10,15 +10,15 @@ after it:
 2. Do the two groups look alike once they are weighted? (balance)
 3. What if something that nobody measured drove both the choice and the outcome? (sensitivity)
 
-The data come with the package causaldata. Nothing here is a reason to smoke on: fear of weight keeps people from
-quitting, and that is why it is looked at.
+The data come with the package causaldata. Nothing here is a reason to keep smoking: fear of gaining weight keeps
+people from quitting, and that is why it is looked at.
 """
 
 # %%
 # Only what was known before the choice
 # -------------------------------------
-# Covariates must be older than the decision. ``check_study`` looks for columns that know too much. If the weight of
-# 1982 slipped in, it would say so: together with the weight of 1971 it *is* the outcome.
+# Covariates must be measured before the decision. ``check_study`` looks for columns that know too much. If the weight
+# of 1982 slipped in, it would say so: together with the weight of 1971 it *is* the outcome.
 
 import pandas as pd
 
@@ -102,7 +102,7 @@ print(model.status_, model.optimality_gap_)
 # %%
 # The tree looks plausible, and it is proved to be the best of its size *on these people*. What is it worth on others?
 
-table = cross_val_policy_value(model, **data, **price, random_state=0)
+table = cross_val_policy_value(model, **data, **price, n_repeats=2, random_state=0)  # five are the default
 print(table)
 
 # %%
@@ -122,8 +122,8 @@ for sentence in bounds.statements():
 MarginalSensitivityDisplay.from_result(bounds)
 
 # %%
-# Another way to ask: how much of the outcome and of the choice must a missing variable explain? Variables that you do
-# have are the measure. Each is left out in turn, and everything is learnt again.
+# Another way to ask: how much of the outcome and of the choice must an unmeasured variable explain? Variables that
+# you do have are the measure. Each is left out in turn, and everything is learnt again.
 
 from policytree import nuisances_without, omitted_variable_bounds
 

@@ -3,8 +3,8 @@ A trial in which a tree wins
 ============================
 
 In :doc:`trial` one plan for everybody does as well as the best tree, and that is the usual result. This page shows the
-other one. No study that comes with a package has it, so the trial is simulated: 900 patients, two drugs and usual care,
-by lot. That has an advantage. The truth is known, and at the end the interval is held against it.
+other one. No study that comes with a package has it, so the trial is simulated: 900 patients are randomised to two
+drugs and usual care. That has an advantage: the truth is known, and at the end the intervals are compared with it.
 """
 
 # %%
@@ -48,8 +48,8 @@ print(check_study(X, T, Y))
 # %%
 # What is a rule worth?
 # ---------------------
-# The same call as ever. The lot was even, so the probabilities are known. ``control`` is what every rule must be
-# better than.
+# The same call as ever. Patients were randomised 1:1:1, so the probabilities are known. ``control`` is what every rule
+# must be better than.
 
 from sklearn.linear_model import LinearRegression
 
@@ -120,8 +120,8 @@ shown = table.to_frame().loc[list(truth), ["value", "lower", "upper"]]
 shown.assign(truth=pd.Series(truth)).round(1)
 
 # %%
-# The tree's value is well inside its interval. That of drug A is just outside of its own: by the lot, those who got it
-# would have scored lower than the others anyway. Of intervals of 95 %, one in twenty misses, and the table does not say
+# The tree's value is well inside its interval. That of drug A is just outside: by the luck of randomisation, those who
+# got it would have scored lower than the others anyway. One 95 % interval in twenty misses, and the table does not say
 # which.
 #
 # When does a tree win?

@@ -89,7 +89,8 @@ steps.round(2)
 
 # %%
 # By raw means the 50% plan is like the 25% plan; adjusted, it is close to the deductible. No order among these is
-# shown: look at the standard errors, which are by household (by person they would be too small).
+# shown: look at the standard errors, which are clustered by household (by person they would be too
+# small).
 #
 # These are values of rules that were fixed beforehand, so their intervals hold on all rows. A tree is another matter:
 # these rows chose it.
@@ -120,12 +121,12 @@ steps.round(2)
 #    :end-before: Certificate
 #
 # The first sentence is the answer: the 95% plan for everybody is better than what people had, and the tree is not
-# shown better than that plan. Read the last columns next: the tree less every other rule. An interval that holds zero
-# says that these data do not tell the two apart. Means of the plans are those of "adjusted" above, but for a little:
-# they are averaged over five repetitions of the cross-fitting.
+# shown better than that plan. Read the last columns next: the tree minus every other rule. An interval that contains
+# zero says that these data do not tell the two apart. Means of the plans are nearly those of "adjusted" above: they are
+# averaged over five repetitions of the cross-fitting.
 #
-# On the rows that chose it the tree has 1.51 visits a year, on others 2.36. That is how much a tree flatters itself,
-# and why no value of those rows is shown without a mark.
+# On the rows that chose it the tree has 1.51 visits a year, on others 2.36. That is how optimistic a tree's own rows
+# are, and why no value of those rows is shown without a mark.
 #
 # Do effects differ between people at all? If they do not, every rule is noise.
 
