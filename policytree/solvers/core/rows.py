@@ -117,7 +117,8 @@ def new_control(
     similar_support: bool = True, cache: bool = True, look_ahead: bool = True, leaf_counts: bool = True
 ) -> np.ndarray:
     """The kernels' control array: not stopped, what saves work switched on or off, and the sweeps that are loaded."""
-    loaded = map(address_of, SWEEPING_KERNELS)
+    # A look for the address of a kernel that has no code takes longer than one for whether it has.
+    loaded = (address_of(kernel) if getattr(kernel, "overloads", True) else 0 for kernel in SWEEPING_KERNELS)
     return np.array([0, similar_support, cache, look_ahead, leaf_counts, *loaded], dtype=np.int64)
 
 
