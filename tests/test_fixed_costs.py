@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree import OptimalTreeClassifier
 from policytree.common.validation import sorted_labels
+from policytree.data import feature_encoder
 from policytree.data.feature_encoder import FeatureEncoder
-from policytree.estimators.classifier import label_codes
+from policytree.estimators.classifier import label_codes, label_column
 from policytree.exceptions import InputError
 from policytree.solvers.core import binning, merge
 from policytree.solvers.core.binning import bin_matrix
@@ -71,6 +73,69 @@ def test_infinite_numbers_are_refused_and_large_ones_are_not(rng):
     X[3, 1] = np.nan
     tree = OptimalTreeClassifier(max_depth=1).fit(X, y)
     assert [f.has_missing for f in tree.encoder_.features] == [False, True, False]
+
+
+def columns_of_all_types() -> dict:
+    """Numbers, texts, categories and gaps, as pandas' types hold them."""
+    texts = ["b", "a", None, "b", "c"]
+    return {
+        "float": np.array([1.5, np.nan, 0.0, -2.0, 1.5]),
+        "float32": np.array([1.5, 2.5, 0.0, -2.0, 1.5], np.float32),
+        "int": np.array([3, 2**53, 0, 3, -1]),
+        "uint8": np.array([3, 255, 0, 3, 1], np.uint8),
+        "bool": np.array([True, False, True, True, False]),
+        "gaps": pd.array([1, None, 3, 3, 2**53], dtype="Int64"),
+        "boolean": pd.array([True, None, False, True, True], dtype="boolean"),
+        "text": pd.array(texts, dtype="string"),
+        "objects": pd.Series(texts, dtype=object),
+        "numbers": pd.Series([1, None, 2.5, True, 3], dtype=object),
+        "categories": pd.Categorical(texts, categories=["c", "b", "a", "unused"]),
+        "ordered": pd.Categorical(["b", "a", "c", "b", "c"], categories=["c", "b", "a"], ordered=True),
+        "codes": pd.Categorical([10, 2, None, 10, 3]),
+    }
+
+
+def wrap_all(monkeypatch) -> None:
+    """From here on, columns of pandas are read as those of other libraries are."""
+    monkeypatch.setattr(feature_encoder.nw.dependencies, "get_pandas", lambda: None)
+
+
+@pytest.mark.parametrize("name", columns_of_all_types())
+def test_columns_of_pandas_are_read_as_wrapped_ones(name, monkeypatch):
+    table = pd.DataFrame({name: columns_of_all_types()[name], "x": range(5)})
+    encoder, numbers = FeatureEncoder.fit_encode(table)
+    np.testing.assert_array_equal(numbers, encoder.encode(table))
+    values = [encoder.values(table, j) for j in range(2)]
+    wrap_all(monkeypatch)
+    wrapped, others = FeatureEncoder.fit_encode(table)
+    assert encoder == wrapped
+    np.testing.assert_array_equal(numbers, others)
+    np.testing.assert_array_equal(numbers, encoder.encode(table))
+    assert str(values) == str([wrapped.values(table, j) for j in range(2)])
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, "Int64"])
+def test_integers_beyond_floats_are_refused_of_every_kind(kind, wrapped, monkeypatch):
+    if wrapped:
+        wrap_all(monkeypatch)
+    assert FeatureEncoder.fit_encode(pd.DataFrame({"a": pd.array([1, 2**53], dtype=kind)}))[1].max() == 2.0**53
+    with pytest.raises(InputError, match=r"'a'.*beyond 2\*\*53"):
+        FeatureEncoder.fit(pd.DataFrame({"a": pd.array([1, 2**53 + 1], dtype=kind)}))
+
+
+@pytest.mark.parametrize("kind", ["str", "string", object])
+def test_labels_of_texts_are_read_as_lists_are(rng, kind):
+    texts = rng.choice(["", "a", "longer", "z"], 50).tolist()
+    X = np.zeros((50, 1))
+    expected = label_column(texts, X)
+    found = label_column(pd.Series(texts, dtype=kind), X)
+    assert (found == expected).all()
+    assert kind is object or found.dtype == expected.dtype
+    with pytest.raises(InputError, match="NaN"):
+        label_column(pd.Series([*texts[:-1], None], dtype=kind), X)
+    with pytest.raises(ValueError, match="inconsistent"):
+        label_column(pd.Series(texts[:-1], dtype=kind), X)
 
 
 @settings(deadline=None, max_examples=60)

@@ -29,12 +29,28 @@ def _named_frame(X, argument: str = "The table"):
     if type(X) is np.ndarray:
         return None
     if hasattr(X, "columns"):
-        names = X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns
-        twice = first_repeated(str(name) for name in names)
-        if twice is not None:
-            raise InputError(f"{argument} has more than one column {twice!r}; give every column its own name.")
+        _refuse_repeated(X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns, argument)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _refuse_repeated(names: Iterable, argument: str) -> None:
+    twice = first_repeated(map(str, names))
+    if twice is not None:
+        raise InputError(f"{argument} has more than one column {twice!r}; give every column its own name.")
+
+
+def _named_columns(X, argument: str) -> dict[str, Any] | None:
+    """The columns of a frame of a known library by name, None if ``X`` is no frame.
+
+    They are narwhals' Series, but pandas' of pandas: wrapping takes three times as long as a short column itself.
+    """
+    pandas = nw.dependencies.get_pandas()  # None unless it was imported
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        _refuse_repeated(X.columns, argument)
+        return {str(name): column for name, column in X.items()}
+    frame = _named_frame(X, argument)
+    return None if frame is None else {str(name): frame.get_column(name) for name in frame.columns}
 
 
 def as_pandas(X, argument: str = "The table"):
@@ -86,8 +102,8 @@ class FeatureEncoder:
     @classmethod
     def _learn(cls, X, argument: str) -> tuple[FeatureEncoder, list[np.ndarray] | np.ndarray | None]:
         """The encoder of a table, and the numbers of its columns where it is a frame, or an array of finite ones."""
-        frame = _named_frame(X, argument)
-        if frame is None:
+        named = _named_columns(X, argument)
+        if named is None:
             _refuse_sparse(X, argument)
             array = np.asarray(X)
             if array.ndim != 2:
@@ -96,7 +112,7 @@ class FeatureEncoder:
             gaps = np.isnan(array).any(axis=0) if array.dtype.kind == "f" and not finite else [False] * array.shape[1]
             features = tuple(Feature(f"x{j}", has_missing=bool(gap)) for j, gap in enumerate(gaps))
             return cls(features, False, argument), array if finite and array.dtype == np.float64 else None
-        learnt = [_learn_feature(str(name), frame.get_column(name), argument) for name in frame.columns]
+        learnt = [_learn_feature(name, column, argument) for name, column in named.items()]
         return cls(tuple(feature for feature, _ in learnt), True, argument), [numbers for _, numbers in learnt]
 
     def encode(self, X) -> np.ndarray:
@@ -107,34 +123,32 @@ class FeatureEncoder:
         InputError
             If a column is missing, holds infinite values, or cannot be read as numbers.
         """
-        frame = _named_frame(X, self.argument)
-        if frame is None or not self.named:
-            array = _as_float(X.to_numpy() if frame is not None else X, self.argument)
+        columns = _named_columns(X, self.argument)
+        if columns is None or not self.named:
+            array = _as_float(X if columns is None else _named_frame(X).to_numpy(), self.argument)
             if array.ndim != 2 or array.shape[1] != len(self.features):
                 raise InputError(
                     f"{self.argument} must have {len(self.features)} columns, as at fit; got shape {array.shape}."
                 )
             self._refuse_infinite(array)
             return array
-        columns = {str(name): name for name in frame.columns}
         lacking = [f.name for f in self.features if f.name not in columns]
         if lacking:
             raise InputError(
                 f"{self.argument} lacks the column(s) {', '.join(map(repr, lacking))} that were there at fit; add them."
             )
-        out = np.empty((len(frame), len(self.features)))
+        out = np.empty((len(X), len(self.features)))
         for j, feature in enumerate(self.features):
-            out[:, j] = _encode_column(feature, frame.get_column(columns[feature.name]), self.argument)
+            out[:, j] = _encode_column(feature, columns[feature.name], self.argument)
         self._refuse_infinite(out)
         return out
 
     def values(self, X, j: int) -> list:
         """The values of column ``j`` as the user gave them."""
-        frame = _named_frame(X)
-        if frame is None or not self.named:
+        columns = _named_columns(X, "The table")
+        if columns is None or not self.named:
             return np.asarray(X)[:, j].tolist()
-        names = {str(name): name for name in frame.columns}
-        return frame.get_column(names[self.features[j].name]).to_list()
+        return columns[self.features[j].name].to_list()
 
     def _refuse_infinite(self, X: np.ndarray) -> None:
         if _all_finite(X):
@@ -207,10 +221,15 @@ def _as_float64(value) -> float:
 
 def _plain_numbers(column) -> np.ndarray | None:
     """A column that is numpy's integers, floats or booleans anyway, as float64; None if it is of another type."""
-    native = column.to_native()
-    dtype = getattr(native, "dtype", None)  # Arrow's columns have none
-    plain = isinstance(dtype, np.dtype) and dtype.kind in "iufb"
-    return native.to_numpy(dtype=np.float64) if plain else None
+    dtype = getattr(column, "dtype", None)
+    plain = isinstance(dtype, np.dtype) and dtype.kind in "iufb"  # of pandas: other libraries have types of their own
+    return column.to_numpy(dtype=np.float64) if plain else None
+
+
+def _is_categorical(column) -> bool:
+    """Whether a column has pandas' type of categories."""
+    pandas = nw.dependencies.get_pandas()  # None unless it was imported
+    return pandas is not None and isinstance(getattr(column, "dtype", None), pandas.CategoricalDtype)
 
 
 def _ends(values) -> tuple[Any, Any]:
@@ -228,7 +247,15 @@ def refuse_large_integers(smallest, largest, name: str, argument: str) -> None:
         )
 
 
+def _wrapped(column) -> nw.Series:
+    """A column as narwhals' Series."""
+    return nw.from_native(column, series_only=True)
+
+
 def _is_category(column) -> bool:
+    if _is_categorical(column):
+        return True
+    column = _wrapped(column)
     return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum, nw.Object)) and not _object_numbers(column)
 
 
@@ -240,9 +267,8 @@ def _factorize(column) -> tuple[np.ndarray, list]:
     """The code of every row, -1 where a value is missing, and the values that codes stand for."""
     import pandas as pd  # a table is here: only now, so that importing an estimator stays quick
 
-    native = column.to_native()
-    if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
-        return native.cat.codes.to_numpy(), native.cat.categories.tolist()
+    if _is_categorical(column):
+        return column.array.codes, column.array.categories.tolist()
     values = np.empty(len(column), dtype=object)
     values[:] = column.to_list()
     codes, distinct = pd.factorize(values)
@@ -252,12 +278,10 @@ def _factorize(column) -> tuple[np.ndarray, list]:
 def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarray]:
     """What a column is, and its numbers."""
     plain = _plain_numbers(column)
-    dtype = column.dtype
-    if dtype.is_integer():
-        present = column.drop_nulls() if plain is None else column
-        refuse_large_integers(*_ends(present.to_numpy()), name, argument)
     if plain is not None:
-        return Feature(name, has_missing=bool(np.isnan(plain).any())), plain
+        if column.dtype.kind in "iu" and column.dtype.itemsize == 8:
+            refuse_large_integers(*_ends(column.to_numpy()), name, argument)
+        return Feature(name, has_missing=column.dtype.kind == "f" and bool(np.isnan(plain).any())), plain
     if _is_category(column):
         try:
             codes, distinct = _factorize(column)
@@ -274,8 +298,11 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
         gaps = bool((codes < 0).any()) or any(map(is_missing, present))
         feature = Feature(name, CATEGORICAL, tuple(ordered), gaps)
         return feature, _positions(feature, codes, distinct)
+    column = _wrapped(column)
+    if column.dtype.is_integer():
+        refuse_large_integers(*_ends(column.drop_nulls().to_numpy()), name, argument)
     encoded = _encode_column(Feature(name), column, argument)
-    if isinstance(dtype, nw.Object):
+    if isinstance(column.dtype, nw.Object):
         whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]
         refuse_large_integers(*_ends(whole), name, argument)
     return Feature(name, has_missing=bool(np.isnan(encoded).any())), encoded
@@ -299,6 +326,7 @@ def _encode_column(feature: Feature, column, argument: str) -> np.ndarray:
         raise InputError(
             f"Column {feature.name!r} of {argument} held numbers at fit and holds text now; convert it to numbers."
         )
+    column = _wrapped(column)
     if isinstance(column.dtype, nw.Object):
         values = object_numbers(column.to_list())
         assert values is not None, "checked above"

@@ -111,6 +111,7 @@ LONGEST_FIRST = (
     enter, move_inner, inherited_deep_bound, take_side, open_feature, push_child, choose_near, choose_cut, run_stack,
     advance,
 )  # fmt: skip
+PLACE = {kernel: i for i, kernel in enumerate(LONGEST_FIRST)}
 WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
@@ -233,5 +234,4 @@ def load_in_background(needed: Needed) -> None:
 def _one_by_one(needed: Needed) -> list[tuple[Kernel, str]]:
     """Kernels and their kinds, in the order in which they are compiled."""
     each = dict.fromkeys((kernel, kind) for kernels, kind in needed for kernel in kernels)
-    place = {kernel: i for i, kernel in enumerate(LONGEST_FIRST)}
-    return sorted(each, key=lambda pair: place.get(pair[0], len(place)))
+    return sorted(each, key=lambda pair: PLACE.get(pair[0], len(PLACE)))

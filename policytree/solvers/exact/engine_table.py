@@ -96,6 +96,11 @@ class Case:
         return to_fixed_point(problem.losses, problem.leaf_penalty, problem.most_leaves, *costs)
 
     @cached_property
+    def short(self) -> bool:
+        """Whether all sums of its losses fit two bytes."""
+        return self.fixed.sums_are_short()
+
+    @cached_property
     def kind(self) -> str:
         """The version of the kernels that build tables."""
         return SPECIAL if is_special(self.problem) else PLAIN
@@ -146,7 +151,7 @@ def _terminal_kernels(case: Case) -> Needed:
 
 
 def _deeper_kernels(case: Case) -> Needed:
-    sweeps = sweeping_kernels(case.problem, case.fixed.sums_are_short(), case.gates)
+    sweeps = sweeping_kernels(case.problem, case.short, case.gates)
     return [(DEEPER, case.kind), *sweeps, *[(FROM_DEPTH_FOUR, "")] * (case.depth > 3)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from policytree.problem.types import GATES, SizeGates
@@ -173,13 +175,12 @@ class BitMaker:
     def __call__(self, levels: int) -> tuple[None, BitSets]:
         """Make room for so many levels; returns what the kernels take: no lists, and bits."""
         bits = np.zeros((self.words, self.width), np.uint64)
-        features, cuts = self.columns
-        for f in np.unique(features):
-            of_bits = np.zeros(self.words * WORD, np.uint16)
-            of_bits[self.bit] = self.node.codes[f, self.row]
-            columns = np.flatnonzero(features == f)
-            member = of_bits > cuts[columns, None]
-            bits[:, columns] = np.packbits(member, axis=1, bitorder="little").view(np.uint64).T
+        of_bits = np.zeros(self.words * WORD, np.uint16)
+        of_features = pairwise([0, *np.cumsum(self.node.bins - 1).tolist()])
+        for codes, (first, end) in zip(self.node.codes, of_features, strict=True):
+            of_bits[self.bit] = codes[self.row]
+            member = of_bits > self.columns[1][first:end, None]
+            bits[:, first:end] = np.packbits(member, axis=1, bitorder="little").view(np.uint64).T
         sets = BitSets(
             bits, self.values, self.keys, np.zeros(N_NAMES, np.int64), np.zeros((levels, self.words), np.uint64),
             np.zeros((levels, self.words), np.int32), np.zeros((levels, len(self.values) + 1), np.int64),

@@ -27,9 +27,9 @@ def address_of(each: Kernel) -> int:
         _functions[id(each)] = each
         return id(each)
     if each not in _addresses:
-        compiled = each.overloads.get(each.takes[""])
-        if compiled is None:
+        if not each.overloads:  # numba's look for one takes longer
             return 0
+        compiled = each.overloads[each.takes[""]]
         _addresses[each] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
     return _addresses[each]
 
