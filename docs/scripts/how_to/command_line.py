@@ -37,12 +37,9 @@ def run(*words):
 run("check", "trial.csv", "--treatment", "arm", "--outcome", "score")
 
 # %%
-# Then the whole way. ``--propensity 0.5``: it was a coin. (``--repeats`` and ``--stability`` save time on this page;
-# leave them out.)
+# Then the whole way. ``--propensity 0.5``: it was a coin.
 
-quick = ["--repeats", "2", "--stability", "5"]
-columns = ["--treatment", "arm", "--outcome", "score"]
-run("design", "trial.csv", *columns, "--propensity", "0.5", "--max-depth", "1", *quick)
+run("design", "trial.csv", "--treatment", "arm", "--outcome", "score", "--propensity", "0.5", "--max-depth", "1")
 
 # %%
 # The folder ``policytree-output`` now holds the report (one page, no network), the tree, tables and pictures:
