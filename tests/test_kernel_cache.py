@@ -142,6 +142,15 @@ def test_sources_that_change_after_the_import_are_not_mistaken(folder):
     assert len(list(folder.rglob("caller.run-*.nbi"))) == 1, "what older sources left goes"
 
 
+def test_environments_that_share_a_folder_leave_each_other_what_they_compiled(folder):
+    """Another release of numba has files of its own; only older sources of one's own go."""
+    other = "import numba\nnumba.__version__ += '.other'\n"
+    assert run_in(folder, COUNT) == "2 1 True"
+    assert run_in(folder, other + textwrap.dedent(COUNT)) == "2 1 True"
+    assert run_in(folder, COUNT) == "2 0 False"
+    assert len(list(folder.rglob("caller.run-*.nbi"))) == 2
+
+
 def test_other_places_for_what_is_compiled(folder):
     where = {"NUMBA_CACHE_LOCATOR_CLASSES": "InTreeCacheLocator"}
     assert run_in(folder, COUNT, **where) == "2 1 True"

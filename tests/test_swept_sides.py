@@ -7,20 +7,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from policytree.problem.types import GATES, Problem
+from policytree.problem.types import GATES, Problem, SearchLimits
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
-from policytree.solvers.core.compilation import sweeping_kernels
+from policytree.solvers.core.compilation import load_kernels, sweeping_kernels
 from policytree.solvers.core.fixed_point import to_fixed_point
-from policytree.solvers.core.rows import new_control, prepare, rows_of
+from policytree.solvers.core.rows import CALLED_BY_ADDRESS, new_control, prepare, rows_of
+from policytree.solvers.exact import direct
 from policytree.solvers.exact.depth_search import RootFeature, Stack
 from policytree.solvers.exact.engine_table import Case as EngineCase
-from policytree.solvers.kernels.base.layout import INF, SWEEPERS
+from policytree.solvers.kernels.base.layout import INF, PLACES, SWEEPERS
+from policytree.solvers.kernels.depth_first.inherited_bounds import (
+    call_deep_bound,
+    call_move_inner,
+    inherited_deep_bound,
+    move_inner,
+)
+from policytree.solvers.kernels.depth_first.node_bounds import call_intervals, take_intervals
 from policytree.solvers.kernels.depth_three.sweep_side import (
     LANES_COUNTED,
     LANES_UNCOUNTED,
     PAIRS,
     SWEEPING_KERNELS,
+    call_sweep,
 )
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables
 from tests import oracles
@@ -34,6 +43,26 @@ RULES = {
     "counts": {"min_leaf": 6},
     "arms": {"min_leaf_per_arm": 2},
 }
+
+
+@pytest.fixture(autouse=True)
+def only_what_is_asked_for(monkeypatch):
+    """A search finds the addresses of kernels that it asked for, not of those that others loaded before it."""
+    asked, ask, make = set(), direct.kernels_of, direct.new_control
+
+    def kernels_of(case):
+        needed = ask(case)
+        asked.clear()
+        asked.update(kernel for kernels, _ in needed for kernel in kernels)
+        return needed
+
+    def new_control(*switches):
+        control = make(*switches)
+        control[[place for place, kernel in CALLED_BY_ADDRESS.items() if kernel not in asked]] = 0
+        return control
+
+    monkeypatch.setattr(direct, "kernels_of", kernels_of)
+    monkeypatch.setattr(direct, "new_control", new_control)
 
 
 def _table(rng):
@@ -108,9 +137,7 @@ def test_what_a_search_loads_holds_the_sums_of_all_its_nodes(loose, rng):
     for _ in range(150):
         problem = _odd_problem(rng, int(rng.integers(3, 5)))
         case = EngineCase.of(problem, gates)
-        loaded = {
-            kernel for kernels, _ in sweeping_kernels(problem, case.fixed.sums_are_short(), gates) for kernel in kernels
-        }
+        loaded = {kernel for kernels, _ in sweeping_kernels(problem, case.short, gates) for kernel in kernels}
         node = prepare(problem, case.fixed, merge=bool(rng.integers(2)), gates=gates)
         for k in (node.n_rows, 1 + node.n_rows // 2, 1):
             part = rows_of(node, np.sort(rng.permutation(node.n_rows)[:k]))
@@ -122,6 +149,41 @@ def test_what_a_search_loads_holds_the_sums_of_all_its_nodes(loose, rng):
                 assert four or (two and tables.sum_bytes == 2)
                 left_out += not four
     assert left_out > 50
+
+
+def test_counts_of_many_rows_are_not_short(rng):
+    """The losses' sums fit two bytes, and the rows that leaves must have so many of do not."""
+    n = 33_000
+    X = np.column_stack([rng.integers(0, k, n) for k in (9, 7, 5)])
+    y = (X[:, 0] > 4) ^ (X[:, 1] > 3) ^ (rng.random(n) < 0.2)
+    losses = np.stack([y, ~y], axis=1) * (rng.random((n, 1)) < 0.5)
+    problem = Problem(bin_matrix(X.astype(float)), losses.astype(float), max_depth=3, min_leaf=1000)
+    assert EngineCase.of(problem).short
+    optimum = oracles.best_objective_fast(X, losses.astype(int), max_depth=3, min_leaf=1000)
+    for loose in (0, GATES.loose_minimum):
+        limits = SearchLimits(gates=replace(GATES, loose_minimum=loose))
+        assert solve_direct(problem, limits).objective == optimum
+
+
+def test_depth_four_and_more_find_what_they_call(rng):
+    for K in (2, 3):
+        X = rng.integers(0, 6, (60, 3))
+        losses = rng.integers(0, 1000, (60, K))
+        for penalty in (0, 40):
+            expected = oracles.best_objective_fast(X, losses, max_depth=4, penalty=penalty)
+            problem = Problem(bin_matrix(X.astype(float)), losses.astype(float), float(penalty), 4)
+            assert solve_direct(problem).objective == expected
+
+
+def test_kernels_take_and_return_what_their_callers_expect():
+    load_kernels([(tuple(CALLED_BY_ADDRESS.values()), "")])
+    calls = dict.fromkeys(SWEEPING_KERNELS, call_sweep)
+    calls |= {take_intervals: call_intervals, move_inner: call_move_inner, inherited_deep_bound: call_deep_bound}
+    assert set(calls) == set(CALLED_BY_ADDRESS.values())
+    assert sorted(CALLED_BY_ADDRESS) == list(range(SWEEPERS, PLACES))
+    for kernel, call in calls.items():
+        takes, returns = call.expects
+        assert kernel.overloads[takes].signature.return_type == returns
 
 
 def test_a_sweep_that_is_not_loaded_is_never_called(rng):

@@ -44,8 +44,11 @@ class FixedPoint:
         """A scaled number in the losses' unit."""
         return float(np.ldexp(float(value), -self.exponent))
 
-    def sums_are_short(self) -> bool:
-        """Whether all sums of losses fit int16, under any actions and of any rows, in units of a power of two."""
+    def losses_are_short(self) -> bool:
+        """Whether all sums of losses fit int16, under any actions and of any rows, in units of a power of two.
+
+        At least as strict as ``sums_are_short`` of kernels/depth_three, which looks at the rows of a node.
+        """
         bits = int(np.bitwise_or.reduce(self.planes, axis=None))
         unit = max(bits & -bits, 1)
         below = -(self.planes.min(axis=0, initial=0) // unit).sum()

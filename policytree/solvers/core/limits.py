@@ -97,6 +97,14 @@ class Clock:
         """Wall time since the start."""
         return time.perf_counter() - self.start
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """What is done within counts neither as time nor as memory of the search."""
+        seconds, more = self.seconds(), 0 if self.memory_limit is None else resident_bytes() - self.memory_before
+        yield
+        self.start = time.perf_counter() - seconds
+        self.memory_before = 0 if self.memory_limit is None else resident_bytes() - more
+
     def stop(self, status: Status) -> None:
         """Raise the flag; the first reason stays."""
         if not self.stopped:

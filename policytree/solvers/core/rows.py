@@ -14,7 +14,21 @@ from policytree.solvers.core.merge import merge_equal_rows
 from policytree.solvers.core.shared_costs import are_uneven, shared_groups
 from policytree.solvers.kernels.base.addresses import address_of
 from policytree.solvers.kernels.base.child_rows import Packed, pack_rows
-from policytree.solvers.kernels.base.layout import INF, OPEN, Rows, Rules
+from policytree.solvers.kernels.base.layout import (
+    CACHE,
+    DEEP_BOUND,
+    INF,
+    INTERVALS,
+    LEAF_COUNTS,
+    LOOK_AHEAD,
+    MOVE,
+    OPEN,
+    PLACES,
+    SIMILAR,
+    SWEEPERS,
+    Rows,
+    Rules,
+)
 from policytree.solvers.kernels.base.sums import best_one_split, node_sums
 from policytree.solvers.kernels.depth_first.inherited_bounds import inherited_deep_bound, move_inner
 from policytree.solvers.kernels.depth_first.node_bounds import take_intervals
@@ -22,6 +36,12 @@ from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
 from policytree.solvers.kernels.depth_three.sweep_tables import relaxed_rules
 from policytree.solvers.kernels.depth_two.long_pairs import long_pairs
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, short_pairs
+
+#: Kernels that are called by address, and their places in the control array.
+CALLED_BY_ADDRESS = {
+    INTERVALS: take_intervals, MOVE: move_inner, DEEP_BOUND: inherited_deep_bound,
+    **{SWEEPERS + i: kernel for i, kernel in enumerate(SWEEPING_KERNELS)},
+}  # fmt: skip
 
 Splits = list[tuple[int, int]]  # (column, cut) in preorder, (-1, 0) for a leaf
 
@@ -119,8 +139,11 @@ def new_control(
     similar_support: bool = True, cache: bool = True, look_ahead: bool = True, leaf_counts: bool = True
 ) -> np.ndarray:
     """The kernels' control array: not stopped, what saves work switched on or off, and which kernels are loaded."""
-    loaded = map(address_of, (*SWEEPING_KERNELS, take_intervals, move_inner, inherited_deep_bound))
-    return np.array([0, similar_support, cache, look_ahead, leaf_counts, *loaded], dtype=np.int64)
+    control = np.zeros(PLACES, np.int64)
+    control[[SIMILAR, CACHE, LOOK_AHEAD, LEAF_COUNTS]] = similar_support, cache, look_ahead, leaf_counts
+    for place, kernel in CALLED_BY_ADDRESS.items():
+        control[place] = address_of(kernel)
+    return control
 
 
 def counted_rows(problem: Problem) -> tuple[list[np.ndarray], list[int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -109,13 +108,11 @@ def solve_direct(
     }  # fmt: skip
     limits = _without([name for name, used in engines.items() if not used], limits)
     case = Case.of(problem, limits.gates)
-    began = time.perf_counter()
-    needed = kernels_of(case)  # looks at the losses, which counts as search
-    spent = time.perf_counter() - began
-    compile_seconds = load_kernels(needed)
-    control = new_control(similar_support, cache, look_ahead, leaf_counts)
-    clock = Clock(limits.time_limit, control, limits.memory_limit)
-    clock.start -= spent
+    clock = Clock(limits.time_limit, memory_limit=limits.memory_limit)
+    needed = kernels_of(case)  # looks at the losses
+    with clock.paused():
+        compile_seconds = load_kernels(needed)
+    clock.flag = new_control(similar_support, cache, look_ahead, leaf_counts)
     solution = clock.watch(lambda: _solve(case, limits, clock, merge))
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 

@@ -98,7 +98,7 @@ class Case:
     @cached_property
     def short(self) -> bool:
         """Whether all sums of its losses fit two bytes."""
-        return self.fixed.sums_are_short()
+        return self.fixed.losses_are_short()
 
     @cached_property
     def kind(self) -> str:

@@ -102,10 +102,10 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
     """Names files by the stamp, and keeps in them which separate kernels a kernel calls: they must be loaded first."""
 
     def get_filename_base(self, fullname, abiflags):
-        """What was compiled from other sources, or by others, has another name: it is never read by mistake."""
+        """What was compiled from other sources, or by another numba, has another name: it is never read by mistake."""
+        releases = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode()).hexdigest()
         sources = folder_stamp(Path(self._locator._py_file).parent)
-        stamp = hashlib.sha256(f"{sources} {numba.__version__} {llvmlite.__version__}".encode()).hexdigest()
-        return f"{super().get_filename_base(fullname, abiflags)}-{stamp[:16]}"
+        return f"{super().get_filename_base(fullname, abiflags)}-{releases[:8]}-{sources[:16]}"
 
     def reduce(self, compiled):
         return _reduced(compiled)
@@ -140,9 +140,10 @@ class _KernelCache(caching.FunctionCache):
         """Keep what was compiled, instead of what older sources left; a full disk is no reason to fail."""
         with suppress(OSError), sharing().exclusively(self._impl.filename_base):  # the index names all versions
             super().save_overload(sig, data)
-            base = self._impl.filename_base
-            for old in Path(self.cache_path).glob(f"{base.partition('-')[0]}-*.nb?"):
-                if base.rpartition("-")[2] not in old.name:
+            tagged, releases, sources = self._impl.filename_base.rsplit("-", 2)
+            ours = f".{tagged.rpartition('.')[2]}-{releases}-"  # of this Python: others may share the folder
+            for old in Path(self.cache_path).glob(f"{tagged.partition('-')[0]}-*.nb?"):
+                if ours in old.name and sources not in old.name:
                     old.unlink(missing_ok=True)
 
     def has(self, sig, target_context) -> bool:
@@ -359,10 +360,10 @@ def kernel(
     Parameters
     ----------
     takes : sequence of numba types or of NamedTuple classes of them, optional
-        The types of its arguments, if Python calls it (see :func:`type_of`).
+        The types of its arguments, if Python calls or loads it (see :func:`type_of`).
     for_python : bool
-        False for a long separate kernel that only kernels call: it declares its types so that another process can
-        compile it while the caller's own process does something else.
+        False for a kernel that only kernels call, but that declares its types: a long separate one, so that another
+        process can compile it, or one that is called by an address (``base/addresses.py``).
     separate : bool
         Compile it once and call it by address, instead of a copy in every caller: for what is long or called by many.
     inline : {"never", "always"}

@@ -21,17 +21,17 @@ _addresses: dict[Kernel, int] = {}
 _functions: dict[int, Callable] = {}  # where nothing is compiled
 
 
-def address_of(each: Kernel) -> int:
+def address_of(callee: Kernel) -> int:
     """Where a kernel begins in this process; 0 if it is neither compiled nor loaded."""
     if config.DISABLE_JIT:
-        _functions[id(each)] = each
-        return id(each)
-    if each not in _addresses:
-        if not each.overloads:  # numba's look for one takes longer
+        _functions[id(callee)] = callee
+        return id(callee)
+    if callee not in _addresses:
+        if not callee.overloads:  # numba's look for one takes longer
             return 0
-        compiled = each.overloads[each.takes[""]]
-        _addresses[each] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-    return _addresses[each]
+        compiled = callee.overloads[callee.takes[""]]
+        _addresses[callee] = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    return _addresses[callee]
 
 
 def by_address(takes, returns) -> Callable:
@@ -46,7 +46,7 @@ def by_address(takes, returns) -> Callable:
 
     Notes
     -----
-    The address is not checked: it is that of a kernel with just these types, or the process ends.
+    The address is not checked: a kernel of other types there gives wrong numbers, or ends the process.
     """
     if config.DISABLE_JIT:
         return lambda address, given: _functions[address](*given)
@@ -67,6 +67,7 @@ def by_address(takes, returns) -> Callable:
 
         return returns(types.int64, types.Tuple(arguments)), write
 
+    call.expects = arguments, returns
     return call
 
 

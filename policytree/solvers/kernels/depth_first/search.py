@@ -257,7 +257,7 @@ def make_swept():
 def run_stack(level, levels, rules, max_cuts, tables, memory, progress, counters, control, special):
     """Run the stack as :func:`advance` does, until a node needs tables of its own (``counts[NEEDED]`` of its progress).
 
-    Apart from it because nobody has to count its arrays: it is most of the search's code.
+    It is apart from :func:`advance`, which makes the tables, so that it borrows all its arrays.
     """
     swept, keys, counts = progress
     counts[NEEDED] = 0

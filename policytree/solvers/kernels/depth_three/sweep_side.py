@@ -3,7 +3,7 @@
 Two ways: :func:`sweep_lanes` does sixteen root cuts at once in vectors, for two actions and at most one minimum count
 (simd_tables.py, simd_counted.py); :func:`sweep_pairs` one after the other for any losses and counts (simd_sides.py).
 Each is compiled for sums of two and of four bytes, under names of its own at the end of this file, which all take the
-same: a search loads those that it may need, and says by their addresses which these are (sweep.py). Tables grow from
+same: a search loads those that it may need, and calls them by their addresses (:func:`version_of`). Tables grow from
 one cut to the next; in lanes, without the rows of a commonest code (depth_two/sparse_tables.py).
 
 Cost: every row at most once for every pair; every cell once for every root cut (or sixteen of them).
