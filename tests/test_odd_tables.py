@@ -107,3 +107,35 @@ def test_arrow_tables_are_tables():
 def test_shares_may_be_a_series():
     given = fitted(max_share=pd.Series({"yes": 0.2}))
     assert given.shares_ == fitted(max_share={"yes": 0.2}).shares_
+
+
+@pytest.fixture(scope="module")
+def fitted_on_an_array():
+    return PolicyTree(max_depth=1).fit(np.arange(4.0)[:, None], np.array([[0, 1.0], [0, 1], [1, 0], [1, 0]]))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(pd.to_datetime(["2020", "2021", None]).tz_localize("UTC")),
+        pd.Series(pd.to_datetime(["2020", "2021", None])),
+        pd.Series(pd.to_timedelta(["1 day", None])),
+        pd.Series(["1", "2"]),
+        pd.Series(["x", None]),
+    ],
+)
+def test_what_an_array_taught_reads_numbers_only(fitted_on_an_array, column):
+    with pytest.raises(InputError, match="Column 'a' of X"):
+        fitted_on_an_array.encoder_.encode(with_column(column))
+
+
+def test_what_an_array_taught_reads_columns_with_gaps_by_their_place(fitted_on_an_array):
+    columns = with_column(pd.array([0, 3, None], "Int64"))
+    plain = np.array([[0.0], [3.0], [np.nan]])
+    np.testing.assert_array_equal(fitted_on_an_array.encoder_.encode(columns), plain)
+
+
+def test_names_that_are_equal_but_differ_as_text():
+    frame = pd.DataFrame(np.ones((4, 2)), columns=pd.Index([1, 1.0], dtype=object))
+    with pytest.raises(InputError, match="more than one column '1'"):
+        PolicyTree(max_depth=1).fit(frame, np.eye(4)[:, :2])

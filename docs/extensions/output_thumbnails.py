@@ -11,6 +11,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from printed_sentences import are_sentences
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -29,7 +31,7 @@ def first_lines(page: str) -> list[str]:
 
 def _wrap(line: str) -> list[str]:
     """Sentences wrap; lines of tables and trees are cut, so that columns and branches stay below each other."""
-    if re.search(r"\S {3,}\S|[├└]", line):
+    if not are_sentences(line.strip()):
         return [line[:COLUMNS]]
     indent = " " * (len(line) - len(line.lstrip()) + 2)
     return textwrap.wrap(line, COLUMNS, subsequent_indent=indent, drop_whitespace=True) or [""]
@@ -54,8 +56,9 @@ def _after_gallery(app: Sphinx) -> None:
     for folder in (Path(app.srcdir) / name for name in conf["gallery_dirs"]):
         for script in folder.glob("*.py"):
             images = folder / "images"
-            if not (images / f"sphx_glr_{script.stem}_001.png").exists():
-                lines = first_lines(script.with_suffix(".rst").read_text(encoding="utf-8"))
+            page = script.with_suffix(".rst").read_text(encoding="utf-8")
+            if f"sphx_glr_{script.stem}_001.png" not in page:  # such a file may be there from an earlier build
+                lines = first_lines(page)
                 if lines:
                     draw(lines, images / "thumb" / f"sphx_glr_{script.stem}_thumb.png", conf["thumbnail_size"])
 

@@ -35,7 +35,9 @@ def _named_frame(X, argument: str = "The table"):
 
 
 def _refuse_repeated(names: Iterable, argument: str) -> None:
+    names = list(names)
     twice = first_repeated(map(str, names))
+    twice = str(first_repeated(names)) if twice is None and len(set(names)) < len(names) else twice  # 1 and 1.0
     if twice is not None:
         raise InputError(f"{argument} has more than one column {twice!r}; give every column its own name.")
 
@@ -125,7 +127,7 @@ class FeatureEncoder:
         """
         columns = _named_columns(X, self.argument)
         if columns is None or not self.named:
-            array = _as_float(X if columns is None else _named_frame(X).to_numpy(), self.argument)
+            array = _as_float(X, self.argument) if columns is None else _by_place(columns, self.argument)
             if array.ndim != 2 or array.shape[1] != len(self.features):
                 raise InputError(
                     f"{self.argument} must have {len(self.features)} columns, as at fit; got shape {array.shape}."
@@ -174,6 +176,12 @@ def _refuse_sparse(X, argument: str) -> None:
             f"{argument} is a sparse matrix, but a dense table is required; pass {argument}.toarray(), or tell its "
             "transformer so, such as OneHotEncoder(sparse_output=False)."
         )
+
+
+def _by_place(columns: dict[str, Any], argument: str) -> np.ndarray:
+    """The numbers of a frame's columns, whatever these are called: for what was fitted on an array."""
+    numbers_of = [_encode_column(Feature(name), column, argument) for name, column in columns.items()]
+    return np.column_stack(numbers_of) if numbers_of else np.empty((0, 0))
 
 
 def _as_float(X, argument: str) -> np.ndarray:

@@ -26,8 +26,8 @@ for name, model in {"the trial": here, "Rotterdam": there}.items():
 
 # %%
 # **Does the trial know such people?** The interval is so much wider because the trial has few of them: weighted to
-# Rotterdam, its rows are worth far fewer (the effective sample size). ``columns`` says where people are outside the
-# trial's range, ``balance`` which covariates differ, before and after weighting.
+# Rotterdam, its 686 rows are worth far fewer (the effective sample size, below). ``columns`` says where people are
+# outside the trial's range, ``balance`` which covariates differ, before and after weighting.
 
 table = pd.concat([trial[shared], people[shared]], ignore_index=True)
 of_trial = np.arange(len(table)) < len(trial)

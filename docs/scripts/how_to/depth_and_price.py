@@ -54,7 +54,7 @@ model.depth_choice_.table.round(2)
 
 model = DRPolicyTree(max_depth=1, min_samples_leaf=40, random_state=0)
 rivals = {"depth 2": PolicyTree(max_depth=2, min_samples_leaf=40)}
-table = cross_val_policy_value(model, **data, rivals=rivals, n_repeats=2, random_state=0)  # five are the default
+table = cross_val_policy_value(model, **data, rivals=rivals, n_repeats=2, random_state=0)  # two, to be quick
 print(table.difference("policy tree", "depth 2"))
 
 # %%

@@ -2,10 +2,9 @@
 Some outcomes are missing
 =========================
 
-Rows without an outcome are refused by default: in general, leaving them out is right only if outcomes are missing
-completely at random.
-``missing_outcome="weight"`` keeps them. Outcomes are learnt from the rows that have one, and residuals are divided by
-the probability of being seen, given the covariates and the treatment.
+Rows without an outcome are refused by default: in general, leaving them out is safe only if outcomes are missing
+completely at random. ``missing_outcome="weight"`` keeps them. Outcomes are learnt from the rows that have one, and
+residuals are divided by the probability of being seen, given the covariates and the treatment.
 """
 
 import numpy as np

@@ -19,13 +19,14 @@ from policytree import (
 data = load_dataset("nsw").fit_arguments()
 Y, T = data["Y"], data["T"]
 model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_per_treatment=20, random_state=0).fit(**data)
-table = cross_val_policy_value(model, **data, n_repeats=2, random_state=0)  # five are the default
+table = cross_val_policy_value(model, **data, n_repeats=2, random_state=0)  # two, to be quick
 print(table.difference("policy tree", "always control"))
 
 # %%
 # Hand over the whole table, not one of its rules: then the bounds are of the people who did not choose the rule, and
 # the intervals know that the folds share rows. ``Gamma`` is how many times larger the odds of training may be for
-# somebody because of what is hidden.
+# somebody because of what is hidden. At Gamma = 1 the bounds are the value once more, but with intervals of another
+# kind (a bootstrap of the held-out rows), which need not hold zero where the table's do.
 
 nuisances = model.reward_estimator_
 bounds = marginal_sensitivity(

@@ -25,8 +25,8 @@ print(ranking)
 TOCDisplay.from_ranking(ranking)
 
 # %%
-# The curve says how much more than the average those gain who come first. AUTOC is its area, which is zero on average
-# for an order that knows nothing.
+# The curve says how much more than the average those gain who come first. AUTOC is the area under it, which is zero on
+# average for an order that knows nothing.
 #
 # Several treatments with prices: the best plan for every budget, and drawing lots for comparison.
 

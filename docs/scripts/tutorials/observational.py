@@ -102,7 +102,7 @@ print(model.status_, model.optimality_gap_)
 # %%
 # The tree looks plausible, and it is proved to be the best of its size *on these people*. What is it worth on others?
 
-table = cross_val_policy_value(model, **data, **price, n_repeats=2, random_state=0)  # five are the default
+table = cross_val_policy_value(model, **data, **price, n_repeats=2, random_state=0)  # two, to be quick
 print(table)
 
 # %%

@@ -120,9 +120,9 @@ shown = table.to_frame().loc[list(truth), ["value", "lower", "upper"]]
 shown.assign(truth=pd.Series(truth)).round(1)
 
 # %%
-# The tree's value is well inside its interval. That of drug A is just outside: by the luck of randomisation, those who
-# got it would have scored lower than the others anyway. One 95 % interval in twenty misses, and the table does not say
-# which.
+# The tree's true value is well inside its interval; that of drug A is just outside: by the luck of randomisation, those
+# who got it would have scored lower than the others anyway. On average, one 95 % interval in twenty misses the truth,
+# and the table does not say which.
 #
 # When does a tree win?
 # ---------------------
