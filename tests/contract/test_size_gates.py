@@ -27,6 +27,7 @@ from policytree.solvers.approximate.auto import solve_auto
 from policytree.solvers.constrained.solve import Infeasible, solve_within
 from policytree.solvers.core import rows as core_rows
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.exact import binary_features, constraint_generation, direct, engines
 from policytree.solvers.exact.bounds import dual_fitting
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
@@ -418,7 +419,7 @@ def test_pairs_of_rows_are_never_bounded_where_that_is_shut():
     case = noisy_case(np.random.default_rng(406))
     for name, limit in (("most_pair_cuts", 0), ("most_pair_distances", 0), ("pair_share", 0)):
         gates = replace(SizeGates(most_priced_columns=0, pair_share=INF), **{name: limit})
-        node = direct.prepare(case.problem(), direct.to_fixed_point(case.losses, case.penalty, 4), True)
+        node = direct.prepare(case.problem(), to_fixed_point(case.losses, case.penalty, 4), True)
         clock = direct.Clock(None)
         assert ConflictPairs(node, clock, replace(GATES, most_priced_columns=0, pair_share=INF)).pays(1.0)
         assert not ConflictPairs(node, clock, gates).pays(1.0)
