@@ -24,6 +24,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -372,13 +373,12 @@ def main():
         "depths": depths_part,
         "conflicts": conflicts_part,
         "gaps": gaps_part,
+        "seventy": partial(seventy_part, repeats=repeats),
         "column": column_part,
     }
     for part, lines in parts.items():
         if part in arguments.parts:
             lines(data, arguments.only, limit)
-    if "seventy" in arguments.parts:
-        seventy_part(data, arguments.only, limit, repeats)
     for part, tables in (("small", dict.fromkeys(SMALL, PRICES)), ("noisy", NOISY)):
         if part not in arguments.parts:
             continue

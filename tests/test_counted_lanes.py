@@ -9,8 +9,9 @@ import pytest
 
 from policytree.problem.types import GATES, SearchLimits
 from policytree.solvers import solve_direct
-from policytree.solvers.core.compilation import SWEEPS, SWEEPS_COUNTED, SWEEPS_IN_LANES, load_kernels
+from policytree.solvers.core.compilation import load_kernels
 from policytree.solvers.exact import engines
+from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
 from tests import checker
 from tests.strategies import Case
 
@@ -44,7 +45,7 @@ class Lanes:
 @pytest.fixture
 def lanes(monkeypatch) -> Lanes:
     """Sees the tables that searches of depth three sweep; every version of the sweep is loaded."""
-    load_kernels([(SWEEPS + SWEEPS_IN_LANES + SWEEPS_COUNTED, "")])
+    load_kernels([(SWEEPING_KERNELS, "")])
     watched = Lanes(engines.make_tables)
     monkeypatch.setattr(engines, "make_tables", watched)
     return watched

@@ -36,10 +36,10 @@ def _named_frame(X, argument: str = "The table"):
 
 def _refuse_repeated(names: Iterable, argument: str) -> None:
     names = list(names)
-    twice = first_repeated(map(str, names))
-    twice = str(first_repeated(names)) if twice is None and len(set(names)) < len(names) else twice  # 1 and 1.0
-    if twice is not None:
-        raise InputError(f"{argument} has more than one column {twice!r}; give every column its own name.")
+    for compared in (map(str, names), names):  # 1 and 1.0 are equal, but not as text
+        twice = first_repeated(compared)
+        if twice is not None:
+            raise InputError(f"{argument} has more than one column {str(twice)!r}; give every column its own name.")
 
 
 def _named_columns(X, argument: str) -> dict[str, Any] | None:

@@ -25,14 +25,7 @@ from policytree.solvers.kernels.depth_first.node_bounds import enter, take_inter
 from policytree.solvers.kernels.depth_first.search import advance, run_stack, sweep_next
 from policytree.solvers.kernels.depth_first.stack import open_feature, push_child, take_side
 from policytree.solvers.kernels.depth_three.sweep import sweep
-from policytree.solvers.kernels.depth_three.sweep_side import (
-    counted_lanes_of_int16,
-    counted_lanes_of_int32,
-    lanes_of_int16,
-    lanes_of_int32,
-    pairs_of_int16,
-    pairs_of_int32,
-)
+from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables, relaxed_rules
 from policytree.solvers.kernels.depth_two.binary_pairs import FEWEST
 from policytree.solvers.kernels.depth_two.interval_dp import add_leaf, best_intervals, useful_ends
@@ -71,9 +64,7 @@ DEEPER = (
 )  # fmt: skip
 FROM_DEPTH_FOUR = (take_intervals, move_inner, inherited_deep_bound)
 # Versions of a sweep, of sums of two and of four bytes: one cut after the other; in lanes without, and with a count.
-SWEEPS = (pairs_of_int16, pairs_of_int32)
-SWEEPS_IN_LANES = (lanes_of_int16, lanes_of_int32)
-SWEEPS_COUNTED = (counted_lanes_of_int16, counted_lanes_of_int32)
+SWEEPS, SWEEPS_IN_LANES, SWEEPS_COUNTED = SWEEPING_KERNELS[:2], SWEEPING_KERNELS[2:4], SWEEPING_KERNELS[4:]
 PAIRS = (pack_rows, fill_products, open_two, open_three)
 PAIRS_DEEP = (solve_four, bound_across)
 
@@ -177,7 +168,7 @@ def all_kernels() -> Needed:
     """Kernels of every search over trees; those of born-again trees are ``born_again.needed_kernels.BORN_AGAIN``."""
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
-    by_address = SWEEPS + SWEEPS_IN_LANES + SWEEPS_COUNTED + FROM_DEPTH_FOUR
+    by_address = SWEEPING_KERNELS + FROM_DEPTH_FOUR
     rest = CODING + RELAXED + CONFLICT_PAIRS + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     gaps = [(GAPS, codes) for codes in WIDTHS]
