@@ -240,6 +240,7 @@ def test_the_cheat_sheets_limits_are_arguments_of_trees():
 
 
 def test_thumbnails_show_the_first_lines_that_a_page_printed(monkeypatch, tmp_path):
+    pytest.importorskip("docutils")
     monkeypatch.syspath_prepend(DOCS / "extensions")
     thumbnails = importlib.import_module("output_thumbnails")
     page = """
