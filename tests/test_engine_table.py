@@ -13,6 +13,7 @@ import pytest
 from policytree.problem.types import Problem, SearchLimits, SizeGates
 from policytree.solvers.core import compilation
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.exact import direct
 from policytree.solvers.exact.direct import NEVER, UNSIZED, solve_direct
 from policytree.solvers.exact.engine_table import ENGINES, Case, engines_for, kernels_of
 
@@ -83,6 +84,29 @@ def test_every_kernel_belongs_to_an_engine():
 def test_the_search_loads_the_kernels_of_its_engines(name):
     case = Case.of(CHOSEN[name][0])
     assert all(pair in kernels_of(case) for engine in engines_for(case) for pair in engine.kernels(case))
+
+
+@pytest.mark.parametrize(("losses", "kept"), [("labels", "bits"), ("real", "lists")])
+def test_one_version_of_subsets_is_loaded_where_none_is(losses, kept, monkeypatch, rng):
+    """Which one, merged rows tell: so these come first, and helpers begin with what is needed whichever it is."""
+    given, loaded, next_ones, load = problem(values=4, depth=None, penalty=3.0), [], [], direct.load_kernels
+    if losses == "real":
+        given = replace(given, losses=rng.random(given.losses.shape))
+    expected = solve_direct(given)
+
+    def load_kernels(needed, then=()):
+        loaded.extend(needed)
+        next_ones.extend(then)
+        return load(needed, then)
+
+    monkeypatch.setattr(direct, "are_loaded", lambda needed: False)
+    monkeypatch.setattr(direct, "load_kernels", load_kernels)
+    solution = solve_direct(given)
+    assert (solution.objective, solution.lower_bound) == (expected.objective, expected.lower_bound)
+    versions = [kind for kernels, kind in loaded if kernels is compilation.SUBSETS]
+    assert versions == [kept]
+    assert all(pair in loaded for pair in kernels_of(Case.of(given)) if pair not in compilation.SUBSET_KERNELS)
+    assert next_ones and all(pair in loaded for pair in next_ones)
 
 
 GATES = SizeGates(

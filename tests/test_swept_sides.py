@@ -17,6 +17,7 @@ from policytree.solvers.exact import direct
 from policytree.solvers.exact.depth_search import RootFeature, Stack
 from policytree.solvers.exact.engine_table import Case as EngineCase
 from policytree.solvers.kernels.base.layout import INF, PLACES, SWEEPERS
+from policytree.solvers.kernels.conflicts.fit import call_fit_numbers, fit_numbers
 from policytree.solvers.kernels.depth_first.inherited_bounds import (
     call_deep_bound,
     call_move_inner,
@@ -48,7 +49,7 @@ RULES = {
 @pytest.fixture(autouse=True)
 def only_what_is_asked_for(monkeypatch):
     """A search finds the addresses of kernels that it asked for, not of those that others loaded before it."""
-    asked, ask, make = set(), direct.kernels_of, direct.new_control
+    asked, ask, note = set(), direct.kernels_of, direct.note_addresses
 
     def kernels_of(case):
         needed = ask(case)
@@ -56,13 +57,12 @@ def only_what_is_asked_for(monkeypatch):
         asked.update(kernel for kernels, _ in needed for kernel in kernels)
         return needed
 
-    def new_control(*switches):
-        control = make(*switches)
+    def note_addresses(control):
+        note(control)
         control[[place for place, kernel in CALLED_BY_ADDRESS.items() if kernel not in asked]] = 0
-        return control
 
     monkeypatch.setattr(direct, "kernels_of", kernels_of)
-    monkeypatch.setattr(direct, "new_control", new_control)
+    monkeypatch.setattr(direct, "note_addresses", note_addresses)
 
 
 def _table(rng):
@@ -179,6 +179,7 @@ def test_kernels_take_and_return_what_their_callers_expect():
     load_kernels([(tuple(CALLED_BY_ADDRESS.values()), "")])
     calls = dict.fromkeys(SWEEPING_KERNELS, call_sweep)
     calls |= {take_intervals: call_intervals, move_inner: call_move_inner, inherited_deep_bound: call_deep_bound}
+    calls[fit_numbers] = call_fit_numbers
     assert set(calls) == set(CALLED_BY_ADDRESS.values())
     assert sorted(CALLED_BY_ADDRESS) == list(range(SWEEPERS, PLACES))
     for kernel, call in calls.items():

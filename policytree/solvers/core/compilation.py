@@ -18,7 +18,7 @@ from policytree.solvers.kernels.base.merging import add_columns, group_hashes, h
 from policytree.solvers.kernels.base.sums import best_one_split, node_sums
 from policytree.solvers.kernels.binary.search import bound_across, solve_four
 from policytree.solvers.kernels.binary.sums import best_column, fill_products, open_three, open_two, refill_products
-from policytree.solvers.kernels.compiling import Kernel, compile_in_background, compile_kernels
+from policytree.solvers.kernels.compiling import Kernel, are_ready, compile_in_background, compile_kernels
 from policytree.solvers.kernels.conflicts.fit import fit_numbers
 from policytree.solvers.kernels.depth_first.inherited_bounds import choose_near, inherited_deep_bound, move_inner
 from policytree.solvers.kernels.depth_first.node_bounds import enter, take_intervals
@@ -72,7 +72,7 @@ PAIR_ROUNDS = (refill_products, best_column)  # beside PAIRS, where losses chang
 
 SUBSETS = (search_subsets, best_intervals)
 SET_TABLE = (copy_table, place_of)
-SUBSET_KERNELS = [(SET_TABLE, ""), (SUBSETS, "lists"), (SUBSETS, "bits")]
+SUBSET_KERNELS: list[tuple[tuple[Kernel, ...], str]] = [(SET_TABLE, ""), (SUBSETS, "lists"), (SUBSETS, "bits")]
 CONFLICT_PAIRS = (fit_numbers,)
 
 ROW_DUALS = (
@@ -197,10 +197,11 @@ def kernel_folder() -> str | None:
     return getattr(ALWAYS[0].stats, "cache_path", None)
 
 
-def load_kernels(needed: Needed) -> float:
+def load_kernels(needed: Needed, then: Needed | None = None) -> float:
     """Load kernels from disk or compile them, which is announced; returns the seconds that this took.
 
-    Loading from disk counts as nothing; waiting for another process that compiles them does count.
+    Loading from disk counts as nothing; waiting for another process that compiles them does count. Helpers that compile
+    go on with those that are needed ``then``.
     """
     with ExitStack() as line:
 
@@ -214,7 +215,12 @@ def load_kernels(needed: Needed) -> float:
 
             line.enter_context(waiting_line(others))
 
-        return compile_kernels(_one_by_one(needed), announce, announce_wait)
+        return compile_kernels(_one_by_one(needed), announce, announce_wait, then=_one_by_one(then or []))
+
+
+def are_loaded(needed: Needed) -> bool:
+    """Whether :func:`load_kernels` has nothing to do."""
+    return are_ready(_one_by_one(needed))
 
 
 def load_in_background(needed: Needed) -> None:

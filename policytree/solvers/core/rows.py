@@ -17,6 +17,7 @@ from policytree.solvers.kernels.base.child_rows import Packed, pack_rows
 from policytree.solvers.kernels.base.layout import (
     CACHE,
     DEEP_BOUND,
+    FIT_PAIRS,
     INF,
     INTERVALS,
     LEAF_COUNTS,
@@ -30,6 +31,7 @@ from policytree.solvers.kernels.base.layout import (
     Rules,
 )
 from policytree.solvers.kernels.base.sums import best_one_split, node_sums
+from policytree.solvers.kernels.conflicts.fit import fit_numbers
 from policytree.solvers.kernels.depth_first.inherited_bounds import inherited_deep_bound, move_inner
 from policytree.solvers.kernels.depth_first.node_bounds import take_intervals
 from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
@@ -39,7 +41,7 @@ from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, short
 
 #: Kernels that are called by address, and their places in the control array.
 CALLED_BY_ADDRESS = {
-    INTERVALS: take_intervals, MOVE: move_inner, DEEP_BOUND: inherited_deep_bound,
+    INTERVALS: take_intervals, MOVE: move_inner, DEEP_BOUND: inherited_deep_bound, FIT_PAIRS: fit_numbers,
     **{SWEEPERS + i: kernel for i, kernel in enumerate(SWEEPING_KERNELS)},
 }  # fmt: skip
 
@@ -141,9 +143,14 @@ def new_control(
     """The kernels' control array: not stopped, what saves work switched on or off, and which kernels are loaded."""
     control = np.zeros(PLACES, np.int64)
     control[[SIMILAR, CACHE, LOOK_AHEAD, LEAF_COUNTS]] = similar_support, cache, look_ahead, leaf_counts
+    note_addresses(control)
+    return control
+
+
+def note_addresses(control: np.ndarray) -> None:
+    """Note which kernels are loaded by now."""
     for place, kernel in CALLED_BY_ADDRESS.items():
         control[place] = address_of(kernel)
-    return control
 
 
 def counted_rows(problem: Problem) -> tuple[list[np.ndarray], list[int]]:

@@ -11,7 +11,16 @@ import numpy as np
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.core import work_units
 from policytree.solvers.core.columns import without_gaps
-from policytree.solvers.core.compilation import is_special, load_kernels
+from policytree.solvers.core.compilation import (
+    ALWAYS,
+    SET_TABLE,
+    SUBSET_KERNELS,
+    SUBSETS,
+    Needed,
+    are_loaded,
+    is_special,
+    load_kernels,
+)
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import (
     Splits,
@@ -19,6 +28,7 @@ from policytree.solvers.core.rows import (
     expand,
     grow_fully,
     new_control,
+    note_addresses,
     prepare,
     refuse_memory,
 )
@@ -39,7 +49,8 @@ from policytree.solvers.exact.estimate import estimated_seconds
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
 from policytree.solvers.exact.run import RAISED_BY_PAIRS, Run
-from policytree.solvers.exact.subset_search import subset_search_applies
+from policytree.solvers.exact.subset_search import choose_sets, subset_search_applies
+from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
 from policytree.solvers.kernels.base.layout import FEASIBLE, LEAF_COUNTS, TWO, UNLIMITED
 from policytree.solvers.kernels.base.sums import best_one_split
 
@@ -109,11 +120,20 @@ def solve_direct(
     limits = _without([name for name, used in engines.items() if not used], limits)
     case = Case.of(problem, limits.gates)
     clock = Clock(limits.time_limit, memory_limit=limits.memory_limit)
-    needed = kernels_of(case)  # looks at the losses
-    with clock.paused():
-        compile_seconds = load_kernels(needed)
     clock.flag = new_control(similar_support, cache, look_ahead, leaf_counts)
-    solution = clock.watch(lambda: _solve(case, limits, clock, merge))
+    begun: _Search | Solution | None = None
+    compile_seconds, needed = 0.0, kernels_of(case)
+    versions = [pair for pair in needed if pair in SUBSET_KERNELS]
+    if not are_loaded(versions):  # one of the two will do: merged rows tell which
+        needed = [pair for pair in needed if pair not in versions]
+        with clock.paused():
+            compile_seconds = load_kernels([(ALWAYS, "")], then=needed)
+        begun = clock.watch(lambda: _begin(case, limits, clock, merge, choose_sets=True))
+        needed += begun.subset_kernels() if isinstance(begun, _Search) else []
+    with clock.paused():
+        compile_seconds += load_kernels(needed)
+    note_addresses(clock.flag)
+    solution = clock.watch(lambda: _end(begun or _begin(case, limits, clock, merge)))
     return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
@@ -138,7 +158,10 @@ def _without(names: list[str], limits: SearchLimits) -> SearchLimits:
     return replace(limits, gates=replace(limits.gates, **sizes))
 
 
-def _solve(case: Case, limits: SearchLimits, clock: Clock, merge: bool) -> Solution:
+def _begin(
+    case: Case, limits: SearchLimits, clock: Clock, merge: bool, choose_sets: bool = False
+) -> _Search | Solution:
+    """Merge the rows; returns the search to be made, or the solution where there is none to make."""
     problem, fixed = case.problem, case.fixed
     if one_feature_applies(problem):
         return solve_one_feature(problem, fixed, clock, limits)
@@ -147,9 +170,14 @@ def _solve(case: Case, limits: SearchLimits, clock: Clock, merge: bool) -> Solut
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    run = Run(problem, node, leaf, floor, limits, clock, fixed)
-    _Search(run, problem, case.block_kind).solve()
-    return run.result()
+    search = _Search(Run(problem, node, leaf, floor, limits, clock, fixed), problem, case.block_kind)
+    if choose_sets:
+        search.choose_sets()
+    return search
+
+
+def _end(begun: _Search | Solution) -> Solution:
+    return begun if isinstance(begun, Solution) else begun.solve()
 
 
 class _Search:
@@ -164,8 +192,18 @@ class _Search:
         self.by_duals = kind is None and row_duals_apply(problem, self.gates) and boxes_are_few(run.node, self.gates)
         self.blocks: BinaryRoot | None = None
         self.pairs = ConflictPairs(run.node, run.clock, self.gates, run.incumbent)  # where row duals do not apply
+        self.sets: ListMaker | BitMaker | None = None
 
-    def solve(self) -> None:
+    def choose_sets(self) -> None:
+        """Choose how the search over subsets keeps them, before it begins."""
+        if self.by_subsets:
+            self.sets = choose_sets(self.run.node, self.run.restricted_roots, gates=self.gates)
+
+    def subset_kernels(self) -> Needed:
+        """The kernels that keep subsets as was chosen; none if they are not searched."""
+        return [] if self.sets is None else [(SET_TABLE, ""), (SUBSETS, self.sets.keeps)]
+
+    def solve(self) -> Solution:
         """Search until the bound meets the incumbent or a limit strikes."""
         run = self.run
         if run.useful_depth() == 0:
@@ -178,6 +216,7 @@ class _Search:
             run.incumbent.raise_bound(run.incumbent.value)
         else:
             self._search_depths()
+        return run.result()
 
     def _splits_are_free(self) -> bool:
         run = self.run
@@ -225,7 +264,7 @@ class _Search:
             if first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, self.gates):
                 first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
         depths, duals = DepthEngine(run, self.blocks), DualEngine(run)
-        subsets = SubsetEngine(run, self.pairs) if self.by_subsets else None
+        subsets = SubsetEngine(run, self.pairs, self.sets) if self.by_subsets else None
         seconds = work_units.DEPTH_TWO if run.any_root else 0.0  # of work on the last depth that was proved
         for depth in range(first, target + 1):
             if depth > max(first, 3) and self._grow_by_levels(target):

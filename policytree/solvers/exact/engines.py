@@ -33,6 +33,7 @@ from policytree.solvers.exact.run import (
 )
 from policytree.solvers.exact.scheduler import Partition, Scheduler
 from policytree.solvers.exact.subset_search import SubsetSearch, start_subset_search
+from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
 from policytree.solvers.kernels.base.layout import INF, NODES, SIMILAR
 from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, make_tables
 from policytree.solvers.kernels.subsets.layout import CLOSED, ENTERED
@@ -176,13 +177,16 @@ class SubsetEngine:
     pairs : ConflictPairs
         A bound that is tried once it costs little beside this search; if it is
         above what this search has proved, its pairs bound every subset from then on.
+    make : ListMaker or BitMaker, optional
+        How subsets are kept, if it was chosen before.
     """
 
-    def __init__(self, run: Run, pairs: ConflictPairs):
+    def __init__(self, run: Run, pairs: ConflictPairs, make: ListMaker | BitMaker | None = None):
         self.run, self.pairs = run, pairs
-        roots = None if run.any_root else run.roots
         most = -(-(run.incumbent.value - run.floor) // run.node.penalty)
-        self.search: SubsetSearch | None = start_subset_search(run.node, most, run.clock, roots, gates=run.gates)
+        self.search: SubsetSearch | None = start_subset_search(
+            run.node, most, run.clock, run.restricted_roots, gates=run.gates, make=make
+        )
         self.slice = 0 if self.search is None else self.search.first_slice()
 
     def use_duals(self, bounded: Node) -> None:

@@ -63,6 +63,11 @@ class Run(SearchState):
         """Whether the first split may use every column."""
         return len(self.roots) == len(self.node.bins)
 
+    @property
+    def restricted_roots(self) -> list[int] | None:
+        """The columns that the first split may use, if not every one."""
+        return None if self.any_root else self.roots
+
     def useful_depth(self) -> int:
         """The largest depth at which a tree can still be better.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -49,8 +50,21 @@ def subset_search_applies(problem: Problem, gates: SizeGates) -> bool:
     return deep and problem.leaf_penalty > 0 and problem.losses.shape[1] > 1 and not shares_test_costs(problem)
 
 
+def choose_sets(
+    node: Node, roots: Sequence[int] | None = None, keep: str | None = None, gates: SizeGates = GATES
+) -> ListMaker | BitMaker:
+    """How sets are kept in a search whose first split may use these columns (see :func:`make_sets`)."""
+    return make_sets(node, keep, roots is not None and len(roots) < len(node.bins), gates)
+
+
 def start_subset_search(
-    node: Node, most_leaves: int, clock: Clock, roots=None, keep: str | None = None, gates: SizeGates = GATES
+    node: Node,
+    most_leaves: int,
+    clock: Clock,
+    roots: Sequence[int] | None = None,
+    keep: str | None = None,
+    gates: SizeGates = GATES,
+    make: ListMaker | BitMaker | None = None,
 ) -> SubsetSearch | None:
     """Start a search, or return None if the memory limit leaves no room for it.
 
@@ -67,8 +81,10 @@ def start_subset_search(
     keep : {"lists", "bits"}, optional
         How sets are kept (see :func:`make_sets`).
     gates : SizeGates, optional
+    make : ListMaker or BitMaker, optional
+        How sets are kept, if :func:`choose_sets` was called before.
     """
-    make = make_sets(node, keep, roots is not None and len(roots) < len(node.bins), gates)
+    make = make or choose_sets(node, roots, keep, gates)
     a_level = BYTES_OF_A_COLUMN * make.width + make.bytes_a_level
     levels = max(min(most_leaves + 2, node.n_rows + 1, gates.most_set_path // a_level), FEWEST_LEVELS)
     if not clock.fits_memory(make.bytes + levels * a_level):

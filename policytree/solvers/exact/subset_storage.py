@@ -105,6 +105,8 @@ def _distinct(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class ListMaker:
     """Makes sets as lists of rows."""
 
+    keeps = "lists"
+
     def __init__(self, node: Node, numbers: np.ndarray, gates: SizeGates):
         self.node, self.numbers, self.n_sums = node, numbers, len(numbers)
         n = node.n_rows
@@ -156,6 +158,8 @@ class ListMaker:
 
 class BitMaker:
     """Makes sets as bits; every cut of a feature is a column."""
+
+    keeps = "bits"
 
     def __init__(self, node: Node, values: np.ndarray, part: np.ndarray, row: np.ndarray):
         self.node, self.n_sums = node, values.shape[1] + 1

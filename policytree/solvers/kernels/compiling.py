@@ -461,6 +461,7 @@ def compile_kernels(
     announce: Callable[[], None] | None = None,
     announce_wait: Callable[[str], None] | None = None,
     most_garbage: int = 0,
+    then: Iterable[tuple[Kernel, str]] = (),
 ) -> float:
     """Make kernels ready to be called: from the disk, or by compiling them.
 
@@ -477,6 +478,8 @@ def compile_kernels(
         Called once, before this process waits for others that compile, with what is known of these.
     most_garbage : int
         So many objects that compilations leave behind may be kept (:data:`MOST_GARBAGE`).
+    then : iterable of (Kernel, str), optional
+        What will be needed next: helpers go on with it.
 
     Returns
     -------
@@ -491,7 +494,7 @@ def compile_kernels(
     signatures = [(each, each.takes[kind if kind in each.takes else ""]) for each, kind in asked]
     missing = [(each, signature) for each, signature in signatures if signature not in each.overloads]
     heard = _Compilations(announce)
-    session = Session(announce_wait, lambda: _start_helpers(asked))
+    session = Session(announce_wait, lambda: _start_helpers([*asked, *then]))
     with _one_at_a_time, event.install_listener("numba:compile", heard), _no_garbage_collection():
         start = time.perf_counter()
         with sharing().session(session), shortcuts():
@@ -503,6 +506,11 @@ def compile_kernels(
         _spent[0] += seconds
     _ready.update(asked)
     return seconds
+
+
+def are_ready(needed: Iterable[tuple[Kernel, str]]) -> bool:
+    """Whether all of them can be called without compiling, or loading, anything."""
+    return config.DISABLE_JIT or all(pair in _ready for pair in needed)
 
 
 def _others_last(missing: list[tuple[Kernel, tuple]]) -> Iterator[tuple[Kernel, tuple]]:

@@ -44,8 +44,9 @@ CUTS_AT_ONCE = 16  # root cuts whose tables stand side by side
 # Places in the control array: a flag that stops the search, and switches of what only saves work.
 STOP, SIMILAR, CACHE, LOOK_AHEAD, LEAF_COUNTS = 0, 1, 2, 3, 4
 # Behind them addresses of kernels that not every search needs, 0 where they are not loaded: the versions of a sweep
-# (depth_three/sweep_side.py), and what only nodes above depth three call (depth_first/). PLACES: how many there are.
-SWEEPERS, INTERVALS, MOVE, DEEP_BOUND, PLACES = 5, 11, 12, 13, 14
+# (depth_three/sweep_side.py), what only nodes above depth three call (depth_first/), and the fit of conflict pairs
+# (conflicts/). PLACES: how many there are.
+SWEEPERS, INTERVALS, MOVE, DEEP_BOUND, FIT_PAIRS, PLACES = 5, 11, 12, 13, 14, 15
 # Places in the array of counters, and what they count.
 NODES, CUTS, TWO, HITS, SWEEPS = 0, 1, 2, 3, 4
 COUNTERS = ("nodes", "cuts", "depth_two_solves", "cache_hits", "sweeps")

@@ -7,6 +7,7 @@ Symbols: see layout.py; F features of use, K slots, q a pair within the subset.
 
 import numpy as np
 
+from policytree.solvers.kernels.base.addresses import by_address
 from policytree.solvers.kernels.base.layout import i8, int_1d
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.conflicts.layout import Conflicts
@@ -205,7 +206,10 @@ def add_up_sides(conflicts, n_rows, m, F, K):
             below = 0
 
 
-@kernel(takes=(Conflicts, i8, int_1d, i8, int_1d, int_1d, i8, i8, i8), separate=True, borrows=True)
+FIT_TAKES = Conflicts, i8, int_1d, i8, int_1d, int_1d, i8, i8, i8
+
+
+@kernel(takes=FIT_TAKES, separate=True, borrows=True)
 def fit_numbers(conflicts, n_rows, places, n_places, feature, cut, penalty, fewest, rounds):
     """Fit the numbers of the pairs within the subset ``conflicts.rows[:n_rows]``; returns what a round visits.
 
@@ -228,3 +232,6 @@ def fit_numbers(conflicts, n_rows, places, n_places, feature, cut, penalty, fewe
     for r in range(n_rows):
         conflicts.inside[conflicts.rows[r]] = 0
     return conflicts.begin[m] + m
+
+
+call_fit_numbers = by_address(FIT_TAKES, i8)

@@ -76,6 +76,14 @@ def witness_sums(rows, reduced_costs, stack, s):
     return total + open_part, open_part, open_all
 
 
+@kernel
+def copy_box(boxes, source, target):
+    """Write one box over another; assigning parts of arrays takes numba two seconds more to compile."""
+    for f in range(boxes.shape[1]):
+        for e in range(2):
+            boxes[target, f, e] = boxes[source, f, e]
+
+
 @kernel(separate=True)
 def keep_box(best, state, total, ends, rectangle):
     """Put a box into the heap, instead of the least one if it is full."""
@@ -86,7 +94,7 @@ def keep_box(best, state, total, ends, rectangle):
         state[KEPT] += 1
         while k > 0 and sums[(k - 1) // 2] > total:
             sums[k] = sums[(k - 1) // 2]
-            boxes[k] = boxes[(k - 1) // 2]
+            copy_box(boxes, (k - 1) // 2, k)
             k = (k - 1) // 2
     else:
         k = 0
@@ -97,7 +105,7 @@ def keep_box(best, state, total, ends, rectangle):
             if sums[c] >= total:
                 break
             sums[k] = sums[c]
-            boxes[k] = boxes[c]
+            copy_box(boxes, c, k)
             k = c
     sums[k] = total
     F = len(ends)

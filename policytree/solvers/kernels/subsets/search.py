@@ -23,9 +23,10 @@ Symbols: see layout.py.
 
 import numpy as np
 
-from policytree.solvers.kernels.base.layout import INF, LOOK_AHEAD, SIMILAR, STOP, i8, long_1d
+from policytree.solvers.kernels.base.addresses import loaded
+from policytree.solvers.kernels.base.layout import FIT_PAIRS, INF, LOOK_AHEAD, SIMILAR, STOP, i8, long_1d
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.conflicts.fit import ALLOWANCE, SLOTS, TOTAL, fit_numbers
+from policytree.solvers.kernels.conflicts.fit import ALLOWANCE, SLOTS, TOTAL, call_fit_numbers
 from policytree.solvers.kernels.depth_two.interval_dp import best_intervals
 from policytree.solvers.kernels.subsets.bit_sets import bits_set, descend_bits, look_ahead_bits, name_bits, sum_bits
 from policytree.solvers.kernels.subsets.bounds import bound_set, bound_sides, bound_sides_by_duals, first_minimum
@@ -255,7 +256,7 @@ def list_rows(lists, bits, conflicts, d, n):
 
 
 @kernel(separate=True, borrows=True)
-def bound_by_pairs(lists, bits, state, d, from_parent, fewest):
+def bound_by_pairs(lists, bits, state, d, from_parent, fewest, control):
     """Bound the set of level d and the sides of its splits; returns the work it took.
 
     All trees of fewer leaves than ``fewest`` are known to cost no less than the set's best tree or its cutoff. A side
@@ -265,9 +266,10 @@ def bound_by_pairs(lists, bits, state, d, from_parent, fewest):
     rules, path, conflicts = state.rules, state.path, state.conflicts
     s, penalty = path.scalars[d], rules.penalty
     n = list_rows(lists, bits, conflicts, d, s[N_ROWS])
-    codes = fit_numbers(
-        conflicts, n, path.places[d], s[N_PLACES], rules.feature, rules.cut, penalty, fewest, ROUNDS,
-    )  # fmt: skip
+    codes = call_fit_numbers(
+        loaded(control, FIT_PAIRS),
+        (conflicts, n, path.places[d], s[N_PLACES], rules.feature, rules.cut, penalty, fewest, ROUNDS),
+    )
     allowance, total, K = conflicts.result[ALLOWANCE], conflicts.result[TOTAL], conflicts.result[SLOTS]
     bound = state.scratch.total[rules.n_losses] + fewest * penalty + total - (fewest - 1) * allowance
     s[LEAST] = max(s[LEAST], min(bound, min(s[BEST], s[CUTOFF])))
@@ -397,7 +399,7 @@ def search_subsets(lists, bits, state, cutoff, slack, most, counters, control):
                 fewest = 4
             if len(state.conflicts.pairs) > 0 and is_open(path, d):
                 from_parent = siblings and not (d == 0 and rules.root_is_bound)
-                counters[SUMMED] += bound_by_pairs(lists, bits, state, d, from_parent, fewest)
+                counters[SUMMED] += bound_by_pairs(lists, bits, state, d, from_parent, fewest, control)
                 counters[CLOSED] += not is_open(path, d)
             if is_open(path, d):
                 if bits is not None:
