@@ -121,20 +121,7 @@ def solve_direct(
     case = Case.of(problem, limits.gates)
     clock = Clock(limits.time_limit, memory_limit=limits.memory_limit)
     clock.flag = new_control(similar_support, cache, look_ahead, leaf_counts)
-    begun: _Search | Solution | None = None
-    compile_seconds, needed = 0.0, kernels_of(case)
-    versions = [pair for pair in needed if pair in SUBSET_KERNELS]
-    if not are_loaded(versions):  # one of the two will do: merged rows tell which
-        needed = [pair for pair in needed if pair not in versions]
-        with clock.paused():
-            compile_seconds = load_kernels([(ALWAYS, "")], then=needed)
-        begun = clock.watch(lambda: _begin(case, limits, clock, merge, choose_sets=True))
-        needed += begun.subset_kernels() if isinstance(begun, _Search) else []
-    with clock.paused():
-        compile_seconds += load_kernels(needed)
-    note_addresses(clock.flag)
-    solution = clock.watch(lambda: _end(begun or _begin(case, limits, clock, merge)))
-    return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
+    return _load_and_search(case, limits, clock, merge)
 
 
 #: Switches of engines, and the sizes at which they never apply.
@@ -156,6 +143,28 @@ def _without(names: list[str], limits: SearchLimits) -> SearchLimits:
         return limits
     sizes = {gate: size for name in names for gate, size in NEVER[name].items()}
     return replace(limits, gates=replace(limits.gates, **sizes))
+
+
+def _load_and_search(case: Case, limits: SearchLimits, clock: Clock, merge: bool) -> Solution:
+    """Load the kernels that the search may call, then search.
+
+    One of two versions of the search over subsets will do, and merged rows tell which. Where neither is loaded yet,
+    rows are merged first.
+    """
+    begun: _Search | Solution | None = None
+    compile_seconds, needed = 0.0, kernels_of(case)
+    versions = [pair for pair in needed if pair in SUBSET_KERNELS]
+    if not are_loaded(versions):
+        needed = [pair for pair in needed if pair not in versions]
+        with clock.paused():
+            compile_seconds = load_kernels([(ALWAYS, "")], then=needed)
+        begun = clock.watch(lambda: _begin(case, limits, clock, merge, choose_sets=True))
+        needed += begun.subset_kernels() if isinstance(begun, _Search) else []
+    with clock.paused():
+        compile_seconds += load_kernels(needed)
+    note_addresses(clock.flag)
+    solution = clock.watch(lambda: _end(begun or _begin(case, limits, clock, merge)))
+    return replace(solution, compile_seconds=compile_seconds) if compile_seconds else solution
 
 
 def _begin(
