@@ -10,11 +10,12 @@ from policytree.solvers.core.limits import Clock
 from policytree.solvers.kernels.base.layout import INF
 from policytree.solvers.kernels.pricing.dual_projection import KnownBoxes, drop_idle, project, rows_of_box
 from policytree.solvers.kernels.pricing.layout import (
+    INSIDE_SUM,
     KEPT,
     LARGEST_SUM,
-    N_ALL,
     N_INSIDE,
     N_NUMBERS,
+    N_STATE,
     NOWHERE,
     SEEN,
     TOP,
@@ -24,6 +25,7 @@ from policytree.solvers.kernels.pricing.layout import (
     BoxStack,
 )
 from policytree.solvers.kernels.pricing.max_box import price_boxes
+from policytree.solvers.kernels.pricing.max_rectangle import stride_of
 
 MOST_ADDED = 60  # boxes that one pricing adds per action
 HIGHER = 0.3  # of the last violation: boxes with a smaller violation are not priced
@@ -103,11 +105,12 @@ class DualFitting:
         self.sizes = sizes
         F, (P, A) = len(sizes) - 2, (int(x) for x in sizes[-2:])
         row, column = self.codes[F:].astype(np.int32)
-        self.rows = BoxRows(self.codes[:F], row, column, P, A)
+        stride = stride_of(P)
+        self.rows = BoxRows(self.codes[:F], row, column, column * np.int32(stride) + row + np.int32(1), P, A)
         levels = 16 + 8 * int(np.ceil(np.log2(sizes[:F])).sum())
         levels = max(min(levels, MOST_STACK // (4 * n + 32 * F + 8 * N_NUMBERS)), 1)
         room, found, kept = max(4 * n, 1 << 20), self.gates.most_found_boxes, self.gates.most_known_boxes
-        need = levels * (4 * n + 32 * F) + 8 * P * A + 4 * room + 16 * found * (F + 2) + 48 * kept
+        need = levels * (4 * n + 32 * F) + 16 * A * stride + 4 * room + 16 * found * (F + 2) + 48 * kept
         cells, additions = P * A, P * P * A
         large = cells > self.gates.most_table_cells or additions > self.gates.most_table_additions
         self.too_large = large or not self.clock.fits_memory(need)
@@ -118,15 +121,16 @@ class DualFitting:
         )
         self.best = BestBoxes(np.empty(found, np.int64), np.empty((found, F + 2, 2), np.int64))
         self.scratch = BoxScratch(
-            np.empty((P, A), np.int64), np.empty(A, np.int64), np.empty(P, np.int64), np.empty(5, np.int64),
-            np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
+            np.empty(n, np.int32), np.empty(A * stride, np.int64),
+            np.empty((A + 1, stride), np.int64), np.empty(stride, np.int64), np.empty(stride, np.int64),
+            np.empty(5, np.int64), np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
         )  # fmt: skip
         bound, norm, multiplier = np.zeros((3, kept))
         self.known = KnownBoxes(
             np.empty(room, np.int32), np.zeros(kept + 1, np.int64), bound, norm, multiplier,
             np.zeros((2, kept), np.int64),
         )  # fmt: skip
-        self.state = np.zeros(4, np.int64)
+        self.state = np.zeros(N_STATE, np.int64)
 
     def move(self, allowance: int, target: float) -> None:
         """Set the allowance and the dual target."""
@@ -225,10 +229,11 @@ class DualFitting:
         stack.index[0] = np.arange(n)
         stack.ends[0] = np.transpose([np.zeros(len(self.sizes) - 2), self.sizes[:-2] - 1, *[self.sizes[:-2]] * 2])
         stack.ends[0, :, 2:] = NOWHERE, -1
-        stack.numbers[0] = 0, n, 0, 0, self.rows.height - 1, 0, self.rows.width - 1
+        stack.numbers[0] = 0, 0, n, 0, 0, self.rows.height - 1, 0, self.rows.width - 1, 0
         if len(self.sizes) == 2:
-            stack.numbers[0, N_INSIDE] = stack.numbers[0, N_ALL]
-        self.state[[TOP, KEPT, LARGEST_SUM, SEEN]] = 0
+            stack.numbers[0, [N_INSIDE, INSIDE_SUM]] = n, self.reduced_costs.sum()
+        self.scratch.inside[:] = 0
+        self.state[:] = 0
 
     def add_found(self) -> None:
         """Add the boxes found to the constraints."""
