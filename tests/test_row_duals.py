@@ -91,7 +91,7 @@ def test_pricing_finds_the_largest_boxes(seed):
         prices.numbers = rng.integers(-9, 10, n)
         size = int(rng.integers(1, 40))
         prices.best = prices.best._replace(sums=np.zeros(size, np.int64), boxes=prices.best.boxes[:size])
-        sums = sorted(sum(prices.numbers[list(box)].tolist()) for box in all_boxes(node.codes.T.tolist()))
+        sums = sorted(sum(prices.numbers[list(box)].tolist()) for box in all_boxes(prices.codes.T.tolist()))
         least = int(rng.integers(-1, 12)) if rng.random() < 0.7 else 0
         prices.begin(0)
         calls = 0
@@ -124,7 +124,7 @@ def test_pricing_two_features_finds_the_best_box_for_every_first_code(height):
         fitting = DualFitting(codes, np.zeros((2, n)), no_losses, np.ones(n), 1, Clock(None, new_control()))
         fitting.numbers = rng.integers(-9, 10, n)
         table = np.zeros((height, width), np.int64)
-        np.add.at(table, tuple(codes), fitting.numbers)
+        np.add.at(table, (fitting.rows.row, fitting.rows.column), fitting.numbers)
         expected = np.zeros(height, np.int64)
         for p1 in range(height):
             for run in table[p1:].cumsum(axis=0):
@@ -402,7 +402,7 @@ def test_numbers_that_ran_away_are_begun_anew(monkeypatch):
     monkeypatch.setattr(DualFitting, "restart", lambda boxes: diverged.append(boxes.diverged) or restart(boxes))
     solution = solve_direct(problem)
     best = round(in_fixed_point(problem, fixed, solution.objective))
-    for more, leaves, depth, seconds in ((1.0, 10, 2, 0.03), (1.0, 10, 3, 0.02), (0.5, 10, 3, 0.02)):
+    for more, leaves, depth, seconds in ((2.0, 10, 2, 0.3), (1.0, 10, 3, 0.02), (0.5, 10, 3, 0.02)):
         bound = prices.work(best + int(more * node.penalty), [(-1, 0)] * leaves, depth, seconds)
         assert bound <= best
     assert all(diverged) and len(diverged) > 0 and not prices.too_large

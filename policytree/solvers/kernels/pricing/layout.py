@@ -18,15 +18,15 @@ from typing import NamedTuple
 
 from policytree.solvers.kernels.base.layout import codes_2d, i8, int_1d, int_2d, long_1d, long_2d, long_3d
 
-# Places in the state of a search: the pair of boxes on top, boxes kept, the largest sum, rows looked at, and rows inside
-# the pair that was entered last.
+# Places in the state of a search: the pair of boxes on top, boxes kept, the largest sum, rows looked at, and rows
+# inside the pair that was entered last.
 TOP, KEPT, LARGEST_SUM, SEEN, N_ENTERED = range(5)
 N_STATE = 5
 # Ends of intervals; where nothing is in the inner box yet, its interval is (NOWHERE, -1).
 OUTER_LOW, OUTER_HIGH, INNER_LOW, INNER_HIGH = 0, 1, 2, 3
 NOWHERE = 1 << 30
-# Numbers of a level: rows inside its parent, rows inside, rows inside or open, whether its parts were made, its witness,
-# and the sum of the rows inside that are in the witness.
+# Numbers of a level: rows inside its parent, rows inside, rows inside or open, whether its parts were made, its
+# witness, and the sum of the rows inside that are in the witness.
 N_BEFORE, N_INSIDE, N_ALL, DONE, FIRST_ROW, LAST_ROW, FIRST_COLUMN, LAST_COLUMN, INSIDE_SUM = range(9)
 N_NUMBERS = 9
 

@@ -186,8 +186,8 @@ def choose_end(rows, reduced_costs, ends, scratch, n):
 def make_part(rows, reduced_costs, stack, s, d, f, low, high):
     """Begin level d as the part of level s whose interval of feature f is (low, high), outer and inner.
 
-    A part never loses rows inside, as its inner box contains its parent's; index[d] holds those that it gains, which are
-    in all its boxes, and then those in some of its boxes.
+    A part never loses rows inside, as its inner box contains its parent's. index[d] holds those that it gains, which
+    are in all its boxes, and then those in some of its boxes.
     """
     F = len(rows.codes)
     ends, index, to = stack.ends[d], stack.index[s], stack.index[d]

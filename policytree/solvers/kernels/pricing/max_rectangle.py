@@ -28,7 +28,7 @@ class _RunningSumCode(VectorCode):
     def shifted(self, x, k):
         """The vector moved up by k lanes, with zeros below."""
         places = ir.VectorType(ir.IntType(32), self.lanes)
-        lanes = [self.lanes - k + lane for lane in range(self.lanes)]  # the first vector's last lanes, then the second's
+        lanes = [self.lanes - k + lane for lane in range(self.lanes)]  # the last ones of zeros, then those of x
         return self.builder.shuffle_vector(self.splat_const(0), x, ir.Constant(places, lanes))
 
     def last(self, x):
@@ -69,7 +69,7 @@ class _RunCode(VectorCode):
         super().__init__(context, builder, signature, args, names, lanes=RUNS)
 
     def emit(self, before):
-        """Store the best runs of the columns' entries less ``before(at, block)``, of vectors that begin from block on."""
+        """Store the best runs of the columns' entries less ``before(at, block)``, for blocks of RUNS entries."""
         b, zero = self.builder, self.splat_const(0)
         stride = self.shape("table", 1)
         with self.loop(self["first"], self["end"], RUNS) as block:
@@ -133,7 +133,7 @@ def stride_of(height: int) -> int:
 
 @kernel(separate=True)
 def fill_table(rows, reduced_costs, stack, s, scratch):
-    """Sums of the rows above every place of every column, of level s as it was entered; of open rows the positive ones."""
+    """Sums of the rows above every place, at level s as it was entered; open rows count if positive."""
     table, inside, index, cell = scratch.table, scratch.inside, stack.index[s], rows.cell
     before = stack.numbers[s, N_BEFORE]
     n_inside, n_all = stack.numbers[s, N_INSIDE] - before, stack.numbers[s, N_ALL] - before
