@@ -185,6 +185,12 @@ class SubsetEngine:
         self.search: SubsetSearch | None = start_subset_search(run.node, most, run.clock, roots, gates=run.gates)
         self.slice = 0 if self.search is None else self.search.first_slice()
 
+    @property
+    def behind_duals(self) -> bool:
+        """Whether row duals raised the bound above what this search has proved."""
+        run, search = self.run, self.search
+        return search is not None and run.used[RAISED_BY_DUALS] > 0 and search.bound < run.incumbent.bound
+
     def use_duals(self, bounded: Node) -> None:
         """Bound subsets by row duals as well, from now on."""
         if self.search is not None:
