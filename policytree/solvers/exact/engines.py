@@ -251,6 +251,11 @@ class DualEngine:
         self.slow = self.duals.slow
         run.report()
 
+    @property
+    def on_coarse_table(self) -> bool:
+        """Whether duals are fitted, but not to the whole table yet."""
+        return self.duals is not None and len(self.duals.tables) > 0
+
     def bounded(self) -> Node:
         """The rows with their duals, where these are known."""
         return self.run.node if self.duals is None else self.duals.bounded()

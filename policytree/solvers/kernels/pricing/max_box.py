@@ -318,4 +318,5 @@ def price_boxes(rows, reduced_costs, stack, best, scratch, least, most, state, c
             open_part, open_all = open_sums(rows, reduced_costs, stack, s)
             numbers[INSIDE_SUM] = scratch.rectangle[4] - open_part
         numbers[DONE] = 1
+        state[SEEN] += (len(rows.codes) + 2) * (numbers[N_ALL] - numbers[N_INSIDE])
         state[TOP] = branch(rows, reduced_costs, stack, s, open_part == 0, scratch)
