@@ -50,6 +50,29 @@ def bits_set(word):
     return (int(word) & (1 << 64) - 1).bit_count()
 
 
+def running_sums(inside, table, columns):
+    """Running sums along the columns of a table, as pricing/max_rectangle.py does."""
+    table[:columns] = inside.reshape(-1, table.shape[1])[:columns].cumsum(axis=1)
+
+
+def _best_runs(table, best):
+    """The best run of consecutive rows of a table, or 0, for each of its columns."""
+    total = best[:] = 0
+    for row in table:
+        total = np.maximum(total, 0) + row
+        np.maximum(best, total, out=best)
+
+
+def runs_of_rows(table, columns, first, end, best):
+    """The best run of columns in each row, as pricing/max_rectangle.py does."""
+    _best_runs(np.diff(table[:columns])[:, first:end], best[first:end])
+
+
+def runs_from_row(table, columns, row, first, end, best):
+    """The best run of columns in the rows from one on, as pricing/max_rectangle.py does."""
+    _best_runs(table[:columns, first:end] - table[:columns, row, None], best[first:end])
+
+
 for module in ("exact.direct", "nonadditive.ranking", "rashomon.enumerate"):
     importlib.import_module(f"policytree.solvers.{module}")
 for name in ("NODE", "SOLVED", "SIDE"):
@@ -59,6 +82,8 @@ for name in ("KNOWN", "KNOWN_REAL"):
 _replace("binary.simd", "add_rows_to_block", add_rows_to_block)
 _replace("depth_two.binary_pairs", "add_vectors", add_vectors)
 _replace("subsets.bit_sets", "bits_set", bits_set)
+for function in (running_sums, runs_of_rows, runs_from_row):
+    _replace("pricing.max_rectangle", function.__name__, function)
 
 
 #: What is said where a test gets to vector code, or asks for what only a compiled kernel has.

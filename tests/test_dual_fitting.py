@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from policytree.solvers.core.compilation import ROW_DUALS, load_kernels
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import new_control
 from policytree.solvers.exact.bounds.dual_fitting import DualFitting, merge_codes
-from policytree.solvers.kernels.pricing.dual_projection import KnownBoxes, project
+from policytree.solvers.kernels.pricing.dual_projection import KnownBoxes, find_runs, project
 from tests.test_row_duals import noise_problem, started
 
 
@@ -17,8 +19,12 @@ def known_boxes(sets, bound, scale) -> KnownBoxes:
     """Sets of rows, with what the sum of the numbers of each may be."""
     start = np.concatenate([[0], np.cumsum([len(rows) for rows in sets])]).astype(np.int64)
     norm = np.array([scale[rows].sum() for rows in sets])
-    index = np.concatenate(sets).astype(np.int32)
-    return KnownBoxes(index, start, bound.copy(), norm, np.zeros(len(sets)), np.zeros((2, len(sets)), np.int64))
+    index, first = np.concatenate(sets).astype(np.int32), np.zeros(len(sets) + 1, np.int64)
+    runs, names = np.zeros((len(index), 2), np.int32), np.zeros((2, len(sets)), np.int64)
+    known = KnownBoxes(index, start, runs, first, bound.copy(), norm, np.zeros(len(sets)), names)
+    for k in range(len(sets)):
+        find_runs(known, k)
+    return known
 
 
 @pytest.mark.parametrize("sweeps, climbs", [(30, 200), (200, 0)], ids=["climbs", "sweeps alone"])
@@ -81,7 +87,9 @@ def test_cells_of_fewer_codes_consist_of_cells_of_more(seed):
 
 def test_what_was_fitted_to_a_coarse_table_holds_for_the_whole_one():
     prices, _ = started(noise_problem(303))
-    whole, coarse, cell = prices.tables[-1][0], prices.boxes, prices.cell
+    (whole, place), coarse, of_rows = prices.tables[-1], prices.boxes, prices.cell
+    cell = np.empty_like(of_rows)
+    cell[place] = of_rows
     assert coarse.n_rows < whole.n_rows and coarse.losses.sum() == whole.losses.sum()
     coarse.move(int(0.9 * whole.penalty), 20.0)
     for _ in range(6):
@@ -103,6 +111,9 @@ def test_what_was_fitted_to_a_coarse_table_holds_for_the_whole_one():
         inside = whole.codes[:, rows]
         box = np.stack([inside.min(axis=1), inside.max(axis=1)], axis=1)
         assert ((whole.codes >= box[:, :1]) & (whole.codes <= box[:, 1:])).all(axis=0).sum() == len(rows)
+        runs = whole.known.runs[whole.known.first[k] : whole.known.first[k + 1]].tolist()
+        assert [i for first, end in runs for i in range(first, end)] == rows.tolist()
+        assert all(end < first for (_, end), (first, _) in pairwise(runs))
 
 
 def test_a_coarse_table_out_of_time_leaves_a_certificate_of_the_whole_one():

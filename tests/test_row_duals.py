@@ -91,7 +91,7 @@ def test_pricing_finds_the_largest_boxes(seed):
         prices.numbers = rng.integers(-9, 10, n)
         size = int(rng.integers(1, 40))
         prices.best = prices.best._replace(sums=np.zeros(size, np.int64), boxes=prices.best.boxes[:size])
-        sums = sorted(sum(prices.numbers[list(box)].tolist()) for box in all_boxes(node.codes.T.tolist()))
+        sums = sorted(sum(prices.numbers[list(box)].tolist()) for box in all_boxes(prices.codes.T.tolist()))
         least = int(rng.integers(-1, 12)) if rng.random() < 0.7 else 0
         prices.begin(0)
         calls = 0
@@ -109,6 +109,36 @@ def test_pricing_finds_the_largest_boxes(seed):
         for total, box in zip(kept.tolist(), prices.best.boxes, strict=False):  # every box has the sum that is claimed
             inside = ((prices.codes >= box[:, :1]) & (prices.codes <= box[:, 1:])).all(axis=0)
             assert prices.numbers[inside].sum() == total > max(least, 0)
+
+
+@pytest.mark.parametrize("height", [1, 2, 14, 15, 16, 17, 31, 32, 33])
+def test_pricing_two_features_finds_the_best_box_for_every_first_code(height):
+    """Tables whose rows fill vectors, or not, by all their rectangles."""
+    load_kernels([(ROW_DUALS, "")])
+    rng = np.random.default_rng([height, 129])
+    for _ in range(20):
+        width, n = height + int(rng.integers(0, 20)), int(rng.integers(1, 200))
+        codes = np.stack([rng.integers(0, height, n), rng.integers(0, width, n)]).astype(np.uint16)
+        codes[:, 0] = height - 1, width - 1
+        no_losses = np.zeros((1, n), np.int64)
+        fitting = DualFitting(codes, np.zeros((2, n)), no_losses, np.ones(n), 1, Clock(None, new_control()))
+        fitting.numbers = rng.integers(-9, 10, n)
+        table = np.zeros((height, width), np.int64)
+        np.add.at(table, (fitting.rows.row, fitting.rows.column), fitting.numbers)
+        expected = np.zeros(height, np.int64)
+        for p1 in range(height):
+            for run in table[p1:].cumsum(axis=0):
+                before = np.minimum.accumulate([0, *run.cumsum()[:-1]])
+                expected[p1] = max(expected[p1], (run.cumsum() - before).max())
+        expected = expected[table.max(axis=1) > 0]  # a box that begins with another row is as good without it
+        least = int(rng.integers(0, expected.max(initial=0) + 1))
+        fitting.begin(0)
+        price_boxes(
+            fitting.rows, fitting.reduced_costs, fitting.stack, fitting.best, fitting.scratch, least, 1 << 40,
+            fitting.state, fitting.clock.flag,
+        )  # fmt: skip
+        found = sorted(fitting.best.sums[: fitting.state[KEPT]].tolist())
+        assert fitting.state[TOP] < 0 and found == sorted(expected[expected > least].tolist())
 
 
 @pytest.mark.parametrize("by_leaves", [True, False])
@@ -372,7 +402,7 @@ def test_numbers_that_ran_away_are_begun_anew(monkeypatch):
     monkeypatch.setattr(DualFitting, "restart", lambda boxes: diverged.append(boxes.diverged) or restart(boxes))
     solution = solve_direct(problem)
     best = round(in_fixed_point(problem, fixed, solution.objective))
-    for more, leaves, depth, seconds in ((1.0, 10, 2, 0.03), (1.0, 10, 3, 0.02), (0.5, 10, 3, 0.02)):
+    for more, leaves, depth, seconds in ((2.0, 10, 2, 0.3), (1.0, 10, 3, 0.02), (0.5, 10, 3, 0.02)):
         bound = prices.work(best + int(more * node.penalty), [(-1, 0)] * leaves, depth, seconds)
         assert bound <= best
     assert all(diverged) and len(diverged) > 0 and not prices.too_large

@@ -38,7 +38,7 @@ from policytree.solvers.kernels.enumeration.lists import join, thin
 from policytree.solvers.kernels.enumeration.stumps import least_bound, list_stumps
 from policytree.solvers.kernels.enumeration.tied_trees import tied_trees
 from policytree.solvers.kernels.out_of_core.code_tables import add_pairs, add_triples, find_leaves, scan_cuts
-from policytree.solvers.kernels.pricing.dual_projection import drop_idle, project, rows_of_box
+from policytree.solvers.kernels.pricing.dual_projection import add_boxes, drop_idle, find_runs, project
 from policytree.solvers.kernels.pricing.max_box import price_boxes
 from policytree.solvers.kernels.subsets.ranking_bounds import best_known, bound_ranking
 from policytree.solvers.kernels.subsets.ranking_boxes import fill_boxes
@@ -76,7 +76,7 @@ SUBSET_KERNELS: list[tuple[tuple[Kernel, ...], str]] = [(SET_TABLE, ""), (SUBSET
 CONFLICT_PAIRS = (fit_numbers,)
 
 ROW_DUALS = (
-    price_boxes, rows_of_box, drop_idle, project,
+    price_boxes, find_runs, add_boxes, drop_idle, project,
 )  # fmt: skip
 RANKING = (
     *MERGING, *EXACT_SUMS, costs_of_rows, fill_boxes,

@@ -296,13 +296,19 @@ class _Search:
             run.incumbent.raise_bound(run.incumbent.value)
 
     def _bound_deeper_trees(self, depth: int, worth: float, subsets: SubsetEngine | None, duals: DualEngine) -> None:
-        """Give subsets and row duals their turns before a depth is searched."""
+        """Give subsets and row duals their turns before a depth is searched.
+
+        Subsets are first, unless row duals are ahead of them and have not come to the whole table yet.
+        """
         slices, turn = 1 if depth <= CHEAP else PATIENCE, min(turns_of_subsets(worth, self.gates)[0], self.by_blocks)
-        if subsets is not None:
+        subsets_first = subsets is not None and not (duals.on_coarse_table and subsets.behind_duals)
+        if subsets is not None and subsets_first:
             subsets.advance(slices, turn)
         if self.run.done:
             return
         duals.advance(depth - 1, worth)
+        if subsets is not None and not subsets_first and not self.run.done:
+            subsets.advance(slices, turn)
         if duals.slow and subsets is not None and not self.run.incumbent.proved:
             subsets.advance(1, turns_of_subsets(worth, self.gates)[1])
 

@@ -189,6 +189,12 @@ class SubsetEngine:
         )
         self.slice = 0 if self.search is None else self.search.first_slice()
 
+    @property
+    def behind_duals(self) -> bool:
+        """Whether row duals raised the bound above what this search has proved."""
+        run, search = self.run, self.search
+        return search is not None and run.used[RAISED_BY_DUALS] > 0 and search.bound < run.incumbent.bound
+
     def use_duals(self, bounded: Node) -> None:
         """Bound subsets by row duals as well, from now on."""
         if self.search is not None:
@@ -248,6 +254,11 @@ class DualEngine:
         run.improve(self.duals, RAISED_BY_DUALS, depth, seconds)
         self.slow = self.duals.slow
         run.report()
+
+    @property
+    def on_coarse_table(self) -> bool:
+        """Whether duals are fitted, but not to the whole table yet."""
+        return self.duals is not None and len(self.duals.tables) > 0
 
     def bounded(self) -> Node:
         """The rows with their duals, where these are known."""

@@ -8,13 +8,21 @@ from policytree.problem.types import GATES, SizeGates
 from policytree.solvers.core import work_units
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.kernels.base.layout import INF
-from policytree.solvers.kernels.pricing.dual_projection import KnownBoxes, drop_idle, project, rows_of_box
+from policytree.solvers.kernels.pricing.dual_projection import (
+    FittedRows,
+    KnownBoxes,
+    add_boxes,
+    drop_idle,
+    find_runs,
+    project,
+)
 from policytree.solvers.kernels.pricing.layout import (
+    INSIDE_SUM,
     KEPT,
     LARGEST_SUM,
-    N_ALL,
     N_INSIDE,
     N_NUMBERS,
+    N_STATE,
     NOWHERE,
     SEEN,
     TOP,
@@ -24,6 +32,7 @@ from policytree.solvers.kernels.pricing.layout import (
     BoxStack,
 )
 from policytree.solvers.kernels.pricing.max_box import price_boxes
+from policytree.solvers.kernels.pricing.max_rectangle import stride_of
 
 MOST_ADDED = 60  # boxes that one pricing adds per action
 HIGHER = 0.3  # of the last violation: boxes with a smaller violation are not priced
@@ -40,6 +49,8 @@ SAMPLE = 10_000  # rows that the table's features are chosen by
 
 class DualFitting:
     """Row duals that sum up to a target while no box exceeds its loss by much more than the allowance.
+
+    Rows are sorted by their codes, so that those of a box are few runs of rows; all attributes are in that order.
 
     Rounds of maximum-box pricing, which finds the most violated constraints u(L) - loss_k(L) <= allowance, and of a
     projection of u onto all constraints found so far (cutting planes for the dual).
@@ -61,6 +72,8 @@ class DualFitting:
 
     Attributes
     ----------
+    place : ndarray of shape (n,), int64
+        Where each row of the arguments stands.
     u : ndarray of shape (n,)
         The duals as they are fitted.
     numbers : ndarray of shape (n,), int64
@@ -82,32 +95,36 @@ class DualFitting:
         codes: np.ndarray, keys: np.ndarray, losses: np.ndarray, scale: np.ndarray, penalty: int, clock: Clock,
         gates: SizeGates = GATES,
     ):  # fmt: skip
-        self.gates = gates
-        self.keys, self.losses, self.scale, self.penalty, self.clock = keys, losses, scale, penalty, clock
+        self.gates, self.penalty, self.clock = gates, penalty, clock
         self.n_rows = len(scale)
+        codes = codes if len(codes) > 1 else np.vstack([np.zeros((1, self.n_rows), np.uint16), codes])
+        codes = codes[_table_last(codes)]
+        order = np.lexsort(codes[::-1])  # the longest feature varies fastest
+        self.place = np.empty(self.n_rows, np.int64)
+        self.place[order] = np.arange(self.n_rows)
+        self.codes, self.keys, self.losses = (np.take(x, order, axis=1) for x in (codes, keys, losses))
+        self.scale = scale[order]
         self.u = np.zeros(self.n_rows)
         self.allowance, self.target = 0, 0.0
         self.n_known, self.largest, self.violation = 0, 0, 0
         self.exact = self.diverged = False
         self.effort = 0.0
         self.action = -1  # that is being priced
-        self._allocate(codes)
+        self._allocate()
 
-    def _allocate(self, codes: np.ndarray) -> None:
+    def _allocate(self) -> None:
         """Lay out rows for pricing, and allocate arrays."""
         n = self.n_rows
-        codes = codes if len(codes) > 1 else np.vstack([np.zeros((1, n), np.uint16), codes])
-        order = _table_last(codes)
-        self.codes = np.ascontiguousarray(codes[order])
         sizes = self.codes.max(axis=1).astype(np.int64) + 1
         self.sizes = sizes
         F, (P, A) = len(sizes) - 2, (int(x) for x in sizes[-2:])
         row, column = self.codes[F:].astype(np.int32)
-        self.rows = BoxRows(self.codes[:F], row, column, P, A)
+        stride = stride_of(P)
+        self.rows = BoxRows(self.codes[:F], row, column, column * np.int32(stride) + row + np.int32(1), P, A)
         levels = 16 + 8 * int(np.ceil(np.log2(sizes[:F])).sum())
         levels = max(min(levels, MOST_STACK // (4 * n + 32 * F + 8 * N_NUMBERS)), 1)
         room, found, kept = max(4 * n, 1 << 20), self.gates.most_found_boxes, self.gates.most_known_boxes
-        need = levels * (4 * n + 32 * F) + 8 * P * A + 4 * room + 16 * found * (F + 2) + 48 * kept
+        need = levels * (4 * n + 32 * F) + 16 * A * stride + 12 * room + 16 * found * (F + 2) + 56 * kept
         cells, additions = P * A, P * P * A
         large = cells > self.gates.most_table_cells or additions > self.gates.most_table_additions
         self.too_large = large or not self.clock.fits_memory(need)
@@ -118,15 +135,16 @@ class DualFitting:
         )
         self.best = BestBoxes(np.empty(found, np.int64), np.empty((found, F + 2, 2), np.int64))
         self.scratch = BoxScratch(
-            np.empty((P, A), np.int64), np.empty(A, np.int64), np.empty(P, np.int64), np.empty(5, np.int64),
-            np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
+            np.empty(n, np.int32), np.empty(A * stride, np.int64),
+            np.empty((A + 1, stride), np.int64), np.empty(stride, np.int64), np.empty(stride, np.int64),
+            np.empty(5, np.int64), np.empty(n + 1, np.int32), np.empty(int(sizes.max()), np.int64),
         )  # fmt: skip
         bound, norm, multiplier = np.zeros((3, kept))
         self.known = KnownBoxes(
-            np.empty(room, np.int32), np.zeros(kept + 1, np.int64), bound, norm, multiplier,
-            np.zeros((2, kept), np.int64),
+            np.empty(room, np.int32), np.zeros(kept + 1, np.int64), np.empty((room, 2), np.int32),
+            np.zeros(kept + 1, np.int64), bound, norm, multiplier, np.zeros((2, kept), np.int64),
         )  # fmt: skip
-        self.state = np.zeros(4, np.int64)
+        self.state = np.zeros(N_STATE, np.int64)
 
     def move(self, allowance: int, target: float) -> None:
         """Set the allowance and the dual target."""
@@ -160,8 +178,8 @@ class DualFitting:
             new, j = self.known, self.n_known
             new.start[j + 1] = new.start[j] + len(rows)
             new.index[new.start[j] : new.start[j + 1]] = rows
-            for to, what in zip(new[2:5], old[2:5], strict=True):
-                to[j] = what[k]
+            find_runs(new, j)
+            new.bound[j], new.norm[j], new.multiplier[j] = old.bound[k], old.norm[k], old.multiplier[k]
             new.names[:, j] = old.names[:, k]
             self.n_known += 1
 
@@ -225,21 +243,21 @@ class DualFitting:
         stack.index[0] = np.arange(n)
         stack.ends[0] = np.transpose([np.zeros(len(self.sizes) - 2), self.sizes[:-2] - 1, *[self.sizes[:-2]] * 2])
         stack.ends[0, :, 2:] = NOWHERE, -1
-        stack.numbers[0] = 0, n, 0, 0, self.rows.height - 1, 0, self.rows.width - 1
+        stack.numbers[0] = 0, 0, n, 0, 0, self.rows.height - 1, 0, self.rows.width - 1, 0
         if len(self.sizes) == 2:
-            stack.numbers[0, N_INSIDE] = stack.numbers[0, N_ALL]
-        self.state[[TOP, KEPT, LARGEST_SUM, SEEN]] = 0
+            stack.numbers[0, [N_INSIDE, INSIDE_SUM]] = n, self.reduced_costs.sum()
+        self.scratch.inside[:] = 0
+        self.state[:] = 0
 
     def add_found(self) -> None:
         """Add the boxes found to the constraints."""
         if 2 * self.n_known > len(self.known.bound) or 2 * self.known.start[self.n_known] > len(self.known.index):
             self.n_known = drop_idle(self.known, self.n_known)
+        rows = FittedRows(self.codes, self.keys, self.losses, self.scale, self.penalty)
         for boxes in self.found:
-            new = 0
-            for box in boxes:
-                if new == MOST_ADDED or not self._has_room():
-                    break
-                new += self._add_box(box)
+            at, most = 0, min(self.n_known + MOST_ADDED, len(self.known.bound))
+            while at < len(boxes) and self.n_known < most and self._has_room():
+                at, self.n_known = add_boxes(rows, boxes, at, self.known, self.n_known, most, self.allowance)
 
     def fit(self, by_passes: bool = False) -> None:
         """Project the duals onto the constraints of all known boxes and the target.
@@ -254,27 +272,16 @@ class DualFitting:
         )  # fmt: skip
         self.effort += steps * work_units.A_STEP + work_units.A_ROUND
 
-    def _add_box(self, box: np.ndarray) -> bool:
-        known, k = self.known, self.n_known
-        size = rows_of_box(self.codes, box, self.keys, known, k)
-        if size == 0:
-            return False
-        rows = known.index[known.start[k] : known.start[k] + size]
-        loss = int(self.losses[:, rows].sum(axis=1).min())
-        known.bound[k] = (loss + self.allowance) / self.penalty
-        known.norm[k], known.multiplier[k] = self.scale[rows].sum(), 0.0
-        self.n_known += 1
-        return True
-
     def _has_room(self) -> bool:
         """Whether another box can be kept; arrays grow if memory allows."""
-        index, end = self.known.index, self.known.start[self.n_known] + self.n_rows
+        index, runs, end = self.known.index, self.known.runs, self.known.start[self.n_known] + self.n_rows
         if self.n_known == len(self.known.bound):
             return False
         if end > len(index):
-            if end > MOST_INDEX or not self.clock.fits_memory(8 * len(index)):
+            if end > MOST_INDEX or not self.clock.fits_memory(24 * len(index)):
                 return False
-            self.known = self.known._replace(index=np.concatenate([index, np.empty_like(index)]))
+            longer = {name: np.concatenate([x, np.empty_like(x)]) for name, x in (("index", index), ("runs", runs))}
+            self.known = self.known._replace(**longer)
         return True
 
 

@@ -18,7 +18,7 @@ SHARE = 0.86  # the allowance, in leaf penalties: boxes may exceed their loss by
 SPARE = 0.1  # how far the dual target is below the incumbent's cost at that share, in leaves
 SHARE_OF_LARGE = 0.97  # SHARE where the incumbent has as many leaves as the trees to be refuted
 EVEN = 0.2  # of the mean that every row's scale has at least
-CLOSE, TIGHTER = 0.05, 3.0  # a violation, in leaf penalties, at which the target is refined, the slack by this factor
+CLOSE, TIGHTER = 0.1, 3.0  # a violation, in leaf penalties, at which the target is refined, the slack by this factor
 MARGIN, LEAST_MARGIN = 0.2, 0.01  # by how many units of loss open numbers of leaves are to be refuted
 TILT = 0.02  # difference of the target's slope from the leaf penalty, in leaf penalties
 PATIENCE = 8  # rounds without a better bound after which the target is lowered
@@ -109,16 +109,16 @@ class RowDuals:
         self.idle = 0  # rounds without a better bound
         self.least_over, self.stalled = np.inf, 0  # violation of a coarse table; rounds since it fell much
         self.spent = 0.0  # on tables that were left
-        tables = [] if whole.too_large else self._coarse_tables(whole)
-        self.tables = [*tables, (whole, np.arange(node.n_rows))]  # still to come, and the cell of every row
+        tables = [] if whole.too_large else self._coarse_tables(scale)
+        self.tables = [*tables, (whole, whole.place)]  # still to come, and where they have every row
         self.boxes, self.cell = self.tables.pop(0)
 
-    def _coarse_tables(self, whole: DualFitting) -> list[tuple[DualFitting, np.ndarray]]:
-        """Tables of fewer codes, the coarsest first, and the cell of every row."""
-        tables, gates = [], self.gates
-        n = whole.n_rows
+    def _coarse_tables(self, scale: np.ndarray) -> list[tuple[DualFitting, np.ndarray]]:
+        """Tables of fewer codes, the coarsest first, and where they have every row."""
+        tables, gates, penalty = [], self.gates, self.node.penalty
+        n = len(scale)
         for most in reversed(gates.coarse_codes if n >= gates.least_coarse_rows else ()):
-            codes, cell = merge_codes(self.node.codes, whole.scale, most)
+            codes, cell = merge_codes(self.node.codes, scale, most)
             cells = codes.shape[1]
             if cells > gates.most_coarse_share * n:
                 continue
@@ -126,8 +126,8 @@ class RowDuals:
             keys, losses = np.zeros((2, n), np.int64), np.zeros((len(self.losses), n), np.int64)
             for to, what in zip([*keys, *losses], [*self.node.keys, *self.losses], strict=True):
                 np.add.at(to, cell, what)
-            scale = np.bincount(cell, whole.scale, n)
-            tables.append((DualFitting(codes, keys, losses, scale, whole.penalty, self.clock, gates), cell))
+            table = DualFitting(codes, keys, losses, np.bincount(cell, scale, n), penalty, self.clock, gates)
+            tables.append((table, table.place[cell]))
         return tables[::-1]
 
     @property
@@ -217,9 +217,9 @@ class RowDuals:
 
     def _certify_spread(self, seconds: float) -> None:
         """Certify the duals of a coarse table, spread over all rows, if pricing takes no more than some seconds."""
-        whole = self.tables[-1][0]
+        whole, place = self.tables[-1]
         before = whole.effort
-        whole.spread(self.boxes, self.cell)
+        whole.spread(self.boxes, _moved(self.cell, place))
         if whole.price(seconds) and whole.exact:
             self._certify(whole)
         whole.abandon()
@@ -230,9 +230,7 @@ class RowDuals:
         coarse, cells = self.boxes, self.cell
         self.spent += coarse.effort
         self.boxes, self.cell = self.tables.pop(0)
-        cell = np.empty(self.boxes.n_rows, np.int64)
-        cell[self.cell] = cells
-        self.boxes.take_over(coarse, cell)
+        self.boxes.take_over(coarse, _moved(cells, self.cell))
         self.least_over, self.stalled = np.inf, 0
 
     def _choose_target(self, best: int, leaves: int, fewest: int) -> None:
@@ -294,7 +292,7 @@ class RowDuals:
 
     def _certify(self, boxes: DualFitting) -> None:
         """Record a certificate; duals are scaled down if the largest violation exceeds the leaf penalty."""
-        numbers, p, penalty = boxes.numbers, boxes.largest, self.node.penalty
+        numbers, p, penalty = boxes.numbers[boxes.place], boxes.largest, self.node.penalty
         self.counts.add(int(numbers.sum()), p)
         if p > penalty:
             if int(np.abs(numbers).max()) >> (62 - FRACTION):
@@ -305,6 +303,13 @@ class RowDuals:
         self.certificates = [*self.certificates[-1:], (numbers, p)]
         if numbers.sum() - p >= self.strongest[0].sum() - self.strongest[1]:
             self.strongest = numbers, p
+
+
+def _moved(values: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """Values of the rows of the problem, at the places that a table has for them."""
+    moved = np.empty(int(to.max()) + 1, values.dtype)
+    moved[to] = values
+    return moved
 
 
 class LeafCountEnvelope:

@@ -10,7 +10,10 @@ turns:
 
 The result need be neither exact nor optimal: pricing decides what it proves.
 
-Cost: two visits of the rows of every box in a pass, and of every binding box in a gradient step.
+Rows are sorted by their codes, so that the rows of a box are few runs of neighbours. Gradient steps add to both ends of
+every run, and take sums of runs from running sums of all rows.
+
+Cost: two visits of the rows of every box in a pass, and of the runs of every binding box in a gradient step.
 Symbols: K boxes known, of which n bind.
 """
 
@@ -18,7 +21,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from policytree.solvers.kernels.base.layout import STOP, codes_2d, f8, i8, int_1d, long_1d, long_2d, real_1d
+from policytree.solvers.kernels.base.layout import (
+    STOP,
+    codes_2d,
+    f8,
+    i8,
+    int_1d,
+    int_2d,
+    long_1d,
+    long_2d,
+    long_3d,
+    real_1d,
+)
 from policytree.solvers.kernels.compiling import kernel
 
 ALL_EVERY = 10  # before gradients, one pass of so many visits all boxes; the others visit binding ones
@@ -27,43 +41,100 @@ CLOSER = 0.25  # of the tolerance: how closely gradients solve the equations
 NOTHING = 1e-12  # of what a climb begins with: too small to divide by
 
 
+class FittedRows(NamedTuple):
+    """The rows, sorted by their codes."""
+
+    codes: codes_2d
+    keys: long_2d  # (2, n)
+    losses: long_2d
+    scale: real_1d
+    penalty: i8  # unit of bounds
+
+
 class KnownBoxes(NamedTuple):
     """The rows of boxes, and what they bound."""
 
-    index: int_1d  # rows of box k: index[start[k] : start[k + 1]]
+    index: int_1d  # rows of box k, ascending: index[start[k] : start[k + 1]]
     start: long_1d
+    runs: int_2d  # the same as runs of rows: the first one and the first one behind, in runs[first[k] : first[k + 1]]
+    first: long_1d
     bound: real_1d  # of the sum of u
     norm: real_1d  # sum of the rows' scale
     multiplier: real_1d
     names: long_2d  # (2, room for boxes): sums of the rows' keys
 
 
-@kernel(takes=(codes_2d, long_2d, long_2d, KnownBoxes, i8))
-def rows_of_box(codes, box, keys, known, K):
-    """Append the rows of a box as box K; return their number, or 0 if a box with the same rows is known."""
+@kernel(takes=(KnownBoxes, i8))
+def find_runs(known, k):
+    """Write down the runs of the rows of box k."""
+    index, runs = known.index, known.runs
+    r = known.first[k]
+    for q in range(known.start[k], known.start[k + 1]):
+        i = index[q]
+        if q > known.start[k] and runs[r - 1, 1] == i:
+            runs[r - 1, 1] = i + 1
+        else:
+            runs[r, 0] = i
+            runs[r, 1] = i + 1
+            r += 1
+    known.first[k + 1] = r
+
+
+@kernel(separate=True)
+def rows_of_box(codes, box, index, end, inside):
+    """Append the rows of a box to ``index[:end]``; returns the end then."""
     p, n = codes.shape
-    index, names = known.index, known.names
-    first = known.start[K]
-    end, key1, key2 = first, 0, 0
     for i in range(n):
-        inside = True
-        for f in range(p):
-            c = np.int64(codes[f, i])
-            if c < box[f, 0] or c > box[f, 1]:
-                inside = False
-                break
-        if inside:
-            index[end] = i
-            end += 1
-            key1 += keys[0, i]
-            key2 += keys[1, i]
-    for k in range(K):
-        if names[0, k] == key1 and names[1, k] == key2:
-            return 0
-    names[0, K] = key1
-    names[1, K] = key2
-    known.start[K + 1] = end
-    return end - first
+        inside[i] = 1
+    for f in range(p):
+        low, high = np.uint16(box[f, 0]), np.uint16(box[f, 1])
+        for i in range(n):
+            inside[i] &= (codes[f, i] >= low) & (codes[f, i] <= high)
+    for i in range(n):
+        index[end] = i
+        end += np.int64(inside[i])
+    return end
+
+
+@kernel(takes=(FittedRows, long_3d, i8, KnownBoxes, i8, i8, i8))
+def add_boxes(rows, boxes, at, known, K, most, allowance):
+    """Append boxes from ``boxes[at]`` on whose rows are not known, until K is ``most`` or there is no room for another.
+
+    There must be room for one. Returns the first box that was not looked at, and K.
+    """
+    codes, keys, losses, scale = rows.codes, rows.keys, rows.losses, rows.scale
+    index, start, names = known.index, known.start, known.names
+    n = len(scale)
+    inside = np.empty(n, np.uint8)
+    while at < len(boxes) and most > K and start[K] + n <= len(index):
+        end = rows_of_box(codes, boxes[at], index, start[K], inside)
+        at += 1
+        key1, key2 = 0, 0
+        for q in range(start[K], end):
+            key1 += keys[0, index[q]]
+            key2 += keys[1, index[q]]
+        new = end > start[K]
+        for k in range(K):
+            new &= (names[0, k] != key1) | (names[1, k] != key2)
+        if not new:
+            continue
+        names[0, K] = key1
+        names[1, K] = key2
+        start[K + 1] = end
+        find_runs(known, K)
+        norm, least = 0.0, 0
+        for q in range(start[K], end):
+            norm += scale[index[q]]
+        for k in range(len(losses)):
+            loss = 0
+            for q in range(start[K], end):
+                loss += losses[k, index[q]]
+            least = loss if k == 0 else min(least, loss)
+        known.bound[K] = (least + allowance) / rows.penalty
+        known.norm[K] = norm
+        known.multiplier[K] = 0.0
+        K += 1
+    return at, K
 
 
 @kernel(takes=(KnownBoxes, i8))
@@ -77,6 +148,7 @@ def drop_idle(known, K):
             for q in range(size):
                 known.index[to + q] = known.index[first + q]
             known.start[kept + 1] = to + size
+            find_runs(known, kept)
             known.bound[kept] = known.bound[k]
             known.norm[kept] = known.norm[k]
             known.multiplier[kept] = known.multiplier[k]
@@ -86,7 +158,22 @@ def drop_idle(known, K):
     return kept
 
 
-@kernel(separate=True)
+@kernel(borrows=True)
+def sum_of_rows(x, rows):
+    """The sum over some rows; four sums, as each addition waits for the one before."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    n = len(rows)
+    for q in range(0, n - 3, 4):
+        a += x[np.uint64(rows[q])]
+        b += x[np.uint64(rows[q + 1])]
+        c += x[np.uint64(rows[q + 2])]
+        d += x[np.uint64(rows[q + 3])]
+    for q in range(n // 4 * 4, n):
+        a += x[np.uint64(rows[q])]
+    return (a + b) + (c + d)
+
+
+@kernel(separate=True, borrows=True)
 def hildreth_pass(u, scale, known, K, target, every):
     """Step once through the binding boxes, or all; return the largest violation and the rows seen."""
     index, start, multiplier = known.index, known.start, known.multiplier
@@ -94,54 +181,79 @@ def hildreth_pass(u, scale, known, K, target, every):
     for k in range(K):
         if multiplier[k] == 0 and not every:
             continue
-        seen += start[k + 1] - start[k]
-        violation = -known.bound[k]
-        for q in range(start[k], start[k + 1]):
-            violation += u[index[q]]
+        rows = index[start[k] : start[k + 1]]
+        seen += len(rows)
+        violation = sum_of_rows(u, rows) - known.bound[k]
         worst = max(worst, violation)
         step = max(violation / known.norm[k], -multiplier[k])
         if step != 0:
             multiplier[k] += step
-            for q in range(start[k], start[k + 1]):
-                u[index[q]] -= step * scale[index[q]]
+            for q in range(len(rows)):
+                i = np.uint64(rows[q])
+                u[i] -= step * scale[i]
     missing = (target - u.sum()) / scale.sum()
     for i in range(len(u)):
         u[i] += missing * scale[i]
     return worst, seen
 
 
-@kernel(separate=True)
-def sums_of_boxes(x, known, binding, n, sums):
-    """Sum up x over the rows of boxes."""
-    index, start = known.index, known.start
+@kernel(separate=True, borrows=True)
+def sums_of_boxes(running, known, binding, n, sums):
+    """Sum up the rows of boxes; ``running`` are the sums of all rows before each."""
+    runs, first = known.runs, known.first
     for j in range(n):
         k = np.int64(binding[j])
-        total = 0.0
-        for q in range(start[k], start[k + 1]):
-            total += x[index[q]]
-        sums[j] = total
+        of_box = runs[first[k] : first[k + 1]]
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for r in range(0, len(of_box) - 1, 2):
+            a += running[np.uint64(of_box[r, 1])]
+            b += running[np.uint64(of_box[r, 0])]
+            c += running[np.uint64(of_box[r + 1, 1])]
+            d += running[np.uint64(of_box[r + 1, 0])]
+        if len(of_box) % 2:
+            a += running[np.uint64(of_box[-1, 1])]
+            b += running[np.uint64(of_box[-1, 0])]
+        sums[j] = (a - b) + (c - d)
 
 
-@kernel(separate=True)
+@kernel(separate=True, borrows=True)
 def move_by_multipliers(multipliers, scale, known, binding, n, moved):
-    """The change of u if multipliers change by that and the total stays; return the number of rows seen."""
-    index, start = known.index, known.start
+    """The change of u if multipliers change by that and the total stays; return the number of runs seen."""
+    runs, first = known.runs, known.first
     seen = len(moved)
     for i in range(len(moved)):
         moved[i] = 0.0
     for j in range(n):
         k = np.int64(binding[j])
-        seen += start[k + 1] - start[k]
-        for q in range(start[k], start[k + 1]):
-            moved[index[q]] += multipliers[j]
-    mean = (moved * scale).sum() / scale.sum()
-    for i in range(len(moved)):
+        of_box = runs[first[k] : first[k + 1]]
+        seen += len(of_box)
+        step = multipliers[j]
+        for r in range(len(of_box)):
+            moved[np.uint64(of_box[r, 0])] += step
+            moved[np.uint64(of_box[r, 1])] -= step
+    here, total = 0.0, 0.0
+    for i in range(len(scale)):
+        here += moved[i]
+        moved[i] = here
+        total += here * scale[i]
+    mean = total / scale.sum()
+    for i in range(len(scale)):
         moved[i] = (moved[i] - mean) * scale[i]
     return seen
 
 
 @kernel(separate=True)
-def first_step(u, known, K, binding, vectors):
+def add_up(x, n, running):
+    """Sums of the first numbers, of none to all n."""
+    total = 0.0
+    for i in range(n):
+        running[i] = total
+        total += x[i]
+    running[n] = total
+
+
+@kernel(separate=True)
+def first_step(u, known, K, binding, vectors, running):
     """List the binding boxes, their violations, and the first direction of the gradients."""
     violation, step = vectors[0], vectors[1]
     n = 0
@@ -149,7 +261,8 @@ def first_step(u, known, K, binding, vectors):
         if known.multiplier[k] > 0:
             binding[n] = k
             n += 1
-    sums_of_boxes(u, known, binding, n, violation)
+    add_up(u, len(u), running)
+    sums_of_boxes(running, known, binding, n, violation)
     for j in range(n):
         k = np.int64(binding[j])
         violation[j] -= known.bound[k]
@@ -168,13 +281,14 @@ def furthest(multiplier, step, binding, n, length):
 
 
 @kernel(separate=True)
-def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, moved):
+def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, work):
     """Steps of conjugate gradients on the binding boxes, until one no longer binds.
 
     Returns the number of steps, whether a box was released, and the number of rows seen.
     """
     multiplier, norm = known.multiplier, known.norm
-    n = first_step(u, known, K, binding, vectors)
+    moved, running = work
+    n = first_step(u, known, K, binding, vectors, running)
     violation, step, sums = vectors[0], vectors[1], vectors[2]
     size = (violation[:n] * step[:n]).sum()
     least = NOTHING * size
@@ -183,7 +297,8 @@ def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, m
         if np.abs(violation[:n]).max() < tolerance if n > 0 else True:
             return taken, False, seen
         seen += 2 * move_by_multipliers(step, scale, known, binding, n, moved)
-        sums_of_boxes(moved, known, binding, n, sums)
+        add_up(moved, len(u), running)
+        sums_of_boxes(running, known, binding, n, sums)
         curvature = (step[:n] * sums[:n]).sum()
         if curvature <= least:
             return taken, False, seen
@@ -214,7 +329,8 @@ def project(u, scale, known, K, target, tolerance, passes, gradient_steps, contr
 
     Returns the number of rows of boxes that were seen.
     """
-    binding, vectors, moved = np.empty(K, np.int32), np.empty((3, K)), np.empty(len(u))
+    binding, vectors = np.empty(K, np.int32), np.empty((3, K))
+    moved, running = np.empty((2, len(u) + 1))  # a run may end behind the last row
     work = 0
     for s in range(passes):
         every = gradient_steps == 0 or s % ALL_EVERY == 0  # gradients only need the binding boxes
@@ -224,7 +340,9 @@ def project(u, scale, known, K, target, tolerance, passes, gradient_steps, contr
             return work
     left = gradient_steps
     while left > 0 and control[STOP] == 0:
-        taken, gone, seen = conjugate_gradients(u, scale, known, K, left, CLOSER * tolerance, binding, vectors, moved)
+        taken, gone, seen = conjugate_gradients(
+            u, scale, known, K, left, CLOSER * tolerance, binding, vectors, (moved, running)
+        )
         left -= taken
         work += seen
         worst, seen = hildreth_pass(u, scale, known, K, target, not gone)

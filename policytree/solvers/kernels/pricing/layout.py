@@ -18,14 +18,17 @@ from typing import NamedTuple
 
 from policytree.solvers.kernels.base.layout import codes_2d, i8, int_1d, int_2d, long_1d, long_2d, long_3d
 
-# Places in the state of a search: the pair of boxes on top, boxes kept, the largest sum, rows looked at.
-TOP, KEPT, LARGEST_SUM, SEEN = 0, 1, 2, 3
+# Places in the state of a search: the pair of boxes on top, boxes kept, the largest sum, rows looked at, and rows
+# inside the pair that was entered last.
+TOP, KEPT, LARGEST_SUM, SEEN, N_ENTERED = range(5)
+N_STATE = 5
 # Ends of intervals; where nothing is in the inner box yet, its interval is (NOWHERE, -1).
 OUTER_LOW, OUTER_HIGH, INNER_LOW, INNER_HIGH = 0, 1, 2, 3
 NOWHERE = 1 << 30
-# Numbers of a level: rows inside, rows inside or open, whether its parts were made, and its witness.
-N_INSIDE, N_ALL, DONE, FIRST_ROW, LAST_ROW, FIRST_COLUMN, LAST_COLUMN = range(7)
-N_NUMBERS = 7
+# Numbers of a level: rows inside its parent, rows inside, rows inside or open, whether its parts were made, its
+# witness, and the sum of the rows inside that are in the witness.
+N_BEFORE, N_INSIDE, N_ALL, DONE, FIRST_ROW, LAST_ROW, FIRST_COLUMN, LAST_COLUMN, INSIDE_SUM = range(9)
+N_NUMBERS = 9
 
 
 class BoxRows(NamedTuple):
@@ -34,6 +37,7 @@ class BoxRows(NamedTuple):
     codes: codes_2d  # (F, n)
     row: int_1d
     column: int_1d
+    cell: int_1d  # its place in tables
     height: i8  # P
     width: i8  # A
 
@@ -41,7 +45,7 @@ class BoxRows(NamedTuple):
 class BoxStack(NamedTuple):
     """One level for every pair of boxes that is still to be looked at."""
 
-    index: int_2d  # (levels, n): rows inside, then open ones
+    index: int_2d  # (levels, n): rows inside that are not inside the parent, then open ones
     ends: long_3d  # (levels, F, 4)
     numbers: long_2d  # (levels, N_NUMBERS)
 
@@ -56,9 +60,11 @@ class BestBoxes(NamedTuple):
 class BoxScratch(NamedTuple):
     """Work space of one pair of boxes."""
 
-    table: long_2d  # (P, A)
-    run: long_1d  # (A,): sums of some rows of the table
-    positive: long_1d  # (P,): positive cells of every row of the table
+    entered: int_1d  # (n,): rows inside, in the order in which the levels below took them in
+    inside: long_1d  # (A * stride_of(P),): their reduced costs, by column and row of the table
+    table: long_2d  # (A + 1, stride_of(P)): the same with open rows, sums of the rows before each, by column
+    of_row: long_1d  # (stride_of(P),): the best run of columns of every row of the table
+    best: long_1d  # (stride_of(P),): the best run of columns of rows up to each
     rectangle: long_1d  # (5,): first and last row, first and last column, sum
     picked: int_1d  # (n + 1,): some open rows
     by_code: long_1d  # their reduced costs for every code of one feature

@@ -9,7 +9,8 @@ of largest reduced cost.
 A child inherits its parent's witness. While the witness exceeds the bound on the child's rows too, the child cannot be
 pruned, and branches without a table of its own.
 
-Cost: a few passes over the rows of every node, and a table for every node that is pruned or solved.
+Cost: a few passes over the open rows of every node and of the rows that come inside there, and a table for every node
+that is pruned or solved.
 Symbols: see layout.py.
 """
 
@@ -23,11 +24,14 @@ from policytree.solvers.kernels.pricing.layout import (
     FIRST_ROW,
     INNER_HIGH,
     INNER_LOW,
+    INSIDE_SUM,
     KEPT,
     LARGEST_SUM,
     LAST_COLUMN,
     LAST_ROW,
     N_ALL,
+    N_BEFORE,
+    N_ENTERED,
     N_INSIDE,
     N_NUMBERS,
     NOWHERE,
@@ -40,7 +44,7 @@ from policytree.solvers.kernels.pricing.layout import (
     BoxScratch,
     BoxStack,
 )
-from policytree.solvers.kernels.pricing.max_rectangle import best_rectangle, fill_table
+from policytree.solvers.kernels.pricing.max_rectangle import fill_table, next_rectangle
 
 
 @kernel
@@ -49,7 +53,7 @@ def open_in_witness(rows, reduced_costs, stack, s, everywhere, picked):
     index, numbers, row, column = stack.index[s], stack.numbers[s], rows.row, rows.column
     p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
     n = 0
-    for q in range(numbers[N_INSIDE], numbers[N_ALL]):
+    for q in range(numbers[N_INSIDE] - numbers[N_BEFORE], numbers[N_ALL] - numbers[N_BEFORE]):
         i = index[q]
         p, a = row[i], column[i]
         picked[n] = i
@@ -58,22 +62,17 @@ def open_in_witness(rows, reduced_costs, stack, s, everywhere, picked):
 
 
 @kernel(separate=True)
-def witness_sums(rows, reduced_costs, stack, s):
-    """Sum of the witness of level s, the part of it that open rows have, and what open rows have in all."""
+def open_sums(rows, reduced_costs, stack, s):
+    """What open rows of level s have, if positive: in the witness, and in all."""
     index, numbers, row, column = stack.index[s], stack.numbers[s], rows.row, rows.column
     p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
-    n_inside = numbers[N_INSIDE]
-    total, open_part, open_all = 0, 0, 0
-    for q in range(n_inside):
-        i = index[q]
-        p, a = row[i], column[i]
-        total += reduced_costs[i] if (p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2) else 0
-    for q in range(n_inside, numbers[N_ALL]):
+    in_witness, everywhere = 0, 0
+    for q in range(numbers[N_INSIDE] - numbers[N_BEFORE], numbers[N_ALL] - numbers[N_BEFORE]):
         i = index[q]
         p, a, r = row[i], column[i], max(reduced_costs[i], 0)
-        open_all += r
-        open_part += r if (p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2) else 0
-    return total + open_part, open_part, open_all
+        everywhere += r
+        in_witness += r if (p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2) else 0
+    return in_witness, everywhere
 
 
 @kernel
@@ -127,35 +126,13 @@ def looked_for(best, state, least):
 @kernel(separate=True)
 def keep_best_boxes(rows, stack, s, best, scratch, least, state):
     """Boxes of a level without open rows: the best one for every first row of its table."""
-    positive = scratch.positive
-    rest = 0
-    for p in range(rows.height):
-        rest += positive[p]
-    for p1 in range(rows.height):
-        floor = looked_for(best, state, least)
-        if rest <= floor:
+    p1, below = rows.height, 0
+    while True:
+        p1 = next_rectangle(rows, scratch, p1 - 1, below, looked_for(best, state, least))
+        if p1 < 0:
             break
-        rest -= positive[p1]
-        if positive[p1] > 0 and best_rectangle(rows, scratch, p1, floor, False):
-            keep_box(best, state, scratch.rectangle[4], stack.ends[s], scratch.rectangle)
-
-
-@kernel(separate=True)
-def find_witness(rows, stack, s, scratch, floor):
-    """Give level s a witness above ``floor``; returns whether there is one."""
-    positive = scratch.positive
-    rest = 0
-    for p in range(rows.height):
-        rest += positive[p]
-    for p1 in range(rows.height):
-        if rest <= floor:
-            return False
-        rest -= positive[p1]
-        if positive[p1] > 0 and best_rectangle(rows, scratch, p1, floor, True):
-            for e in range(4):
-                stack.numbers[s, FIRST_ROW + e] = scratch.rectangle[e]
-            return True
-    return False
+        below = scratch.rectangle[4]
+        keep_box(best, state, below, stack.ends[s], scratch.rectangle)
 
 
 @kernel(separate=True)
@@ -214,11 +191,11 @@ def choose_end(rows, reduced_costs, ends, scratch, n):
 
 
 @kernel(separate=True)
-def make_part(rows, stack, s, d, f, low, high):
+def make_part(rows, reduced_costs, stack, s, d, f, low, high):
     """Begin level d as the part of level s whose interval of feature f is (low, high), outer and inner.
 
-    index[d, :N_INSIDE] are the rows in every box of the part, index[d, N_INSIDE:N_ALL] those in some box of it. A part
-    never loses rows inside: its inner box contains its parent's.
+    A part never loses rows inside, as its inner box contains its parent's. index[d] holds those that it gains, which
+    are in all its boxes, and then those in some of its boxes.
     """
     F = len(rows.codes)
     ends, index, to = stack.ends[d], stack.index[s], stack.index[d]
@@ -227,32 +204,56 @@ def make_part(rows, stack, s, d, f, low, high):
             ends[g, e] = stack.ends[s, g, e]
     ends[f, OUTER_LOW], ends[f, INNER_LOW] = low
     ends[f, OUTER_HIGH], ends[f, INNER_HIGH] = high
+    for k in range(N_NUMBERS):
+        stack.numbers[d, k] = stack.numbers[s, k]
     all_codes = rows.codes
-    codes = all_codes[f]
-    was_inside = stack.numbers[s, N_INSIDE]
-    n_inside, n_all = 0, 0
-    for q in range(stack.numbers[s, N_ALL]):
+    before, numbers, codes = stack.numbers[s, N_BEFORE], stack.numbers[d], all_codes[f]
+    n_all = 0
+    for q in range(numbers[N_INSIDE] - before, numbers[N_ALL] - before):
         i = index[q]
         c = np.int64(codes[i])
-        if c < low[0] or c > high[0]:
-            continue
-        inside = q < was_inside
-        if not inside and low[1] <= c and c <= high[1]:
+        to[n_all] = i
+        n_all += (low[0] <= c) & (c <= high[0])
+    n_inside, inside_sum = 0, 0
+    if low[1] != stack.ends[s, f, INNER_LOW] or high[1] != stack.ends[s, f, INNER_HIGH]:
+        row, column = rows.row, rows.column
+        p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
+        for q in range(n_all):
+            i = to[q]
             inside = True
             for g in range(F):
                 c = np.int64(all_codes[g, i])
                 inside &= (ends[g, INNER_LOW] <= c) & (c <= ends[g, INNER_HIGH])
-        to[n_all] = i
-        n_all += 1
-        if inside:
-            to[n_all - 1] = to[n_inside]
+            to[q] = to[n_inside]
             to[n_inside] = i
-            n_inside += 1
-    for k in range(N_NUMBERS):
-        stack.numbers[d, k] = stack.numbers[s, k]
-    stack.numbers[d, N_INSIDE] = n_inside
-    stack.numbers[d, N_ALL] = n_all
-    stack.numbers[d, DONE] = 0
+            n_inside += inside
+            p, a = row[i], column[i]
+            within = inside & (p1 <= p) & (p <= p2) & (a1 <= a) & (a <= a2)
+            inside_sum += reduced_costs[i] if within else 0
+    numbers[N_BEFORE] = numbers[N_INSIDE]
+    numbers[N_ALL] = numbers[N_INSIDE] + n_all
+    numbers[N_INSIDE] += n_inside
+    numbers[DONE] = 0
+    numbers[INSIDE_SUM] += inside_sum
+
+
+@kernel(separate=True)
+def enter_level(rows, reduced_costs, stack, s, scratch, state):
+    """Take in the rows inside level s, in the place of those of the level that was entered before.
+
+    Levels below hold the rows inside their parent, which are the first ones that were taken in; parts of the parent
+    that came before this one only changed what follows them.
+    """
+    numbers, index, entered, inside, cell = stack.numbers[s], stack.index[s], scratch.entered, scratch.inside, rows.cell
+    before = numbers[N_BEFORE]
+    for q in range(before, state[N_ENTERED]):
+        i = entered[q]
+        inside[np.int64(cell[i])] -= reduced_costs[i]
+    for q in range(numbers[N_INSIDE] - before):
+        i = index[q]
+        entered[before + q] = i
+        inside[np.int64(cell[i])] += reduced_costs[i]
+    state[N_ENTERED] = numbers[N_INSIDE]
 
 
 @kernel(separate=True)
@@ -269,21 +270,21 @@ def branch(rows, reduced_costs, stack, s, everywhere, scratch):
         low, high = stack.ends[s, f, OUTER_LOW], stack.ends[s, f, OUTER_HIGH]
         if low < code:
             d += 1
-            make_part(rows, stack, s, d, f, (low, NOWHERE), (code - 1, -1))
+            make_part(rows, reduced_costs, stack, s, d, f, (low, NOWHERE), (code - 1, -1))
         if code < high:
             d += 1
-            make_part(rows, stack, s, d, f, (code + 1, NOWHERE), (high, -1))
-        make_part(rows, stack, s, d + 1, f, (low, code), (high, code))
+            make_part(rows, reduced_costs, stack, s, d, f, (code + 1, NOWHERE), (high, -1))
+        make_part(rows, reduced_costs, stack, s, d + 1, f, (low, code), (high, code))
         return d + 1
     f, side, code = choose_end(rows, reduced_costs, stack.ends[s], scratch, n)
     low = stack.ends[s, f, OUTER_LOW], stack.ends[s, f, INNER_LOW]
     high = stack.ends[s, f, OUTER_HIGH], stack.ends[s, f, INNER_HIGH]
     if side == 0:
-        make_part(rows, stack, s, d + 1, f, (code + 1, low[1]), high)
-        make_part(rows, stack, s, d + 2, f, (low[0], code), high)
+        make_part(rows, reduced_costs, stack, s, d + 1, f, (code + 1, low[1]), high)
+        make_part(rows, reduced_costs, stack, s, d + 2, f, (low[0], code), high)
     else:
-        make_part(rows, stack, s, d + 1, f, low, (code - 1, high[1]))
-        make_part(rows, stack, s, d + 2, f, low, (high[0], code))
+        make_part(rows, reduced_costs, stack, s, d + 1, f, low, (code - 1, high[1]))
+        make_part(rows, reduced_costs, stack, s, d + 2, f, low, (high[0], code))
     return d + 2
 
 
@@ -304,21 +305,26 @@ def price_boxes(rows, reduced_costs, stack, best, scratch, least, most, state, c
             continue
         if s + 3 >= len(stack.numbers):
             return
-        state[SEEN] += numbers[N_ALL]
+        state[SEEN] += numbers[N_ALL] - numbers[N_BEFORE]
+        enter_level(rows, reduced_costs, stack, s, scratch, state)
         floor = looked_for(best, state, least)
-        total, open_part, open_all = witness_sums(rows, reduced_costs, stack, s)
+        open_part, open_all = open_sums(rows, reduced_costs, stack, s)
         # An inherited witness above the floor shows that the best rectangle is, too. Only a table of this level's own
         # rows may prune it: another rectangle may have become the best one.
-        if open_all == 0 or total <= floor:
+        if open_all == 0 or numbers[INSIDE_SUM] + open_part <= floor:
             state[SEEN] += rows.height * rows.width
             fill_table(rows, reduced_costs, stack, s, scratch)
             if open_all == 0:  # every rectangle of the table is the sum of a box
                 keep_best_boxes(rows, stack, s, best, scratch, least, state)
                 state[TOP] -= 1
                 continue
-            if not find_witness(rows, stack, s, scratch, floor):
+            if next_rectangle(rows, scratch, rows.height - 1, 0, floor) < 0:
                 state[TOP] -= 1
                 continue
-            total, open_part, open_all = witness_sums(rows, reduced_costs, stack, s)
+            for e in range(4):
+                numbers[FIRST_ROW + e] = scratch.rectangle[e]
+            open_part, open_all = open_sums(rows, reduced_costs, stack, s)
+            numbers[INSIDE_SUM] = scratch.rectangle[4] - open_part
         numbers[DONE] = 1
+        state[SEEN] += (len(rows.codes) + 2) * (numbers[N_ALL] - numbers[N_INSIDE])
         state[TOP] = branch(rows, reduced_costs, stack, s, open_part == 0, scratch)
