@@ -158,6 +158,16 @@ def drop_idle(known, K):
     return kept
 
 
+# Loops stand for sums of numpy's here: they take as long, and numba compiles those for half a second.
+@kernel
+def dot(x, y, n):
+    """The sum of products of the first n numbers."""
+    total = 0.0
+    for i in range(n):
+        total += x[i] * y[i]
+    return total
+
+
 @kernel(borrows=True)
 def sum_of_rows(x, rows):
     """The sum over some rows; four sums, as each addition waits for the one before."""
@@ -191,7 +201,11 @@ def hildreth_pass(u, scale, known, K, target, every):
             for q in range(len(rows)):
                 i = np.uint64(rows[q])
                 u[i] -= step * scale[i]
-    missing = (target - u.sum()) / scale.sum()
+    total, unit = 0.0, 0.0
+    for i in range(len(u)):
+        total += u[i]
+        unit += scale[i]
+    missing = (target - total) / unit
     for i in range(len(u)):
         u[i] += missing * scale[i]
     return worst, seen
@@ -231,12 +245,13 @@ def move_by_multipliers(multipliers, scale, known, binding, n, moved):
         for r in range(len(of_box)):
             moved[np.uint64(of_box[r, 0])] += step
             moved[np.uint64(of_box[r, 1])] -= step
-    here, total = 0.0, 0.0
+    here, total, unit = 0.0, 0.0, 0.0
     for i in range(len(scale)):
         here += moved[i]
         moved[i] = here
         total += here * scale[i]
-    mean = total / scale.sum()
+        unit += scale[i]
+    mean = total / unit
     for i in range(len(scale)):
         moved[i] = (moved[i] - mean) * scale[i]
     return seen
@@ -280,6 +295,15 @@ def furthest(multiplier, step, binding, n, length):
     return length
 
 
+@kernel
+def is_below(x, n, limit):
+    """Whether the first n numbers are all smaller than a limit in size."""
+    below = True
+    for i in range(n):
+        below &= abs(x[i]) < limit
+    return below
+
+
 @kernel(separate=True)
 def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, work):
     """Steps of conjugate gradients on the binding boxes, until one no longer binds.
@@ -290,16 +314,16 @@ def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, w
     moved, running = work
     n = first_step(u, known, K, binding, vectors, running)
     violation, step, sums = vectors[0], vectors[1], vectors[2]
-    size = (violation[:n] * step[:n]).sum()
+    size = dot(violation, step, n)
     least = NOTHING * size
     seen = 0
     for taken in range(1, most + 1):
-        if np.abs(violation[:n]).max() < tolerance if n > 0 else True:
+        if is_below(violation, n, tolerance):
             return taken, False, seen
         seen += 2 * move_by_multipliers(step, scale, known, binding, n, moved)
         add_up(moved, len(u), running)
         sums_of_boxes(running, known, binding, n, sums)
-        curvature = (step[:n] * sums[:n]).sum()
+        curvature = dot(step, sums, n)
         if curvature <= least:
             return taken, False, seen
         length = furthest(multiplier, step, binding, n, size / curvature)
