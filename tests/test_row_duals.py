@@ -82,9 +82,10 @@ def test_pricing_finds_the_largest_boxes(seed):
     rng = np.random.default_rng([seed, 121])
     for _ in range(60):
         case = noisy_case(rng)
-        node = started(case.problem(), merge=bool(rng.random() < 0.5))[0].node
-        if not len(node.bins):
+        problem = case.problem()
+        if not len(problem.data.n_bins):
             continue
+        node = started(problem, merge=bool(rng.random() < 0.5))[0].node
         n = node.n_rows
         no_losses = np.zeros((2, n), np.int64)
         prices = DualFitting(node.codes, node.keys, no_losses, np.ones(n), node.penalty, Clock(None, new_control()))
