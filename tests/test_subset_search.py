@@ -11,7 +11,7 @@ import pytest
 from policytree import OptimalTreeClassifier
 from policytree.problem.types import GATES, Problem, SearchLimits, Status
 from policytree.solvers.core.binning import bin_matrix
-from policytree.solvers.core.compilation import SUBSET_KERNELS, load_kernels
+from policytree.solvers.core.compilation import CONFLICT_PAIRS, SUBSET_KERNELS, load_kernels
 from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, new_control, prepare
@@ -50,7 +50,7 @@ def random_case(rng) -> Case:
 
 
 def started(case: Case, merge: bool = True, keep: str | None = None, switches=(True, True)):
-    load_kernels(SUBSET_KERNELS)
+    load_kernels([*SUBSET_KERNELS, (CONFLICT_PAIRS, "")])
     problem = case.problem()
     fixed = to_fixed_point(
         problem.losses, problem.leaf_penalty, problem.data.n_rows, problem.feature_costs, problem.weights
