@@ -298,10 +298,10 @@ class _Search:
     def _bound_deeper_trees(self, depth: int, worth: float, subsets: SubsetEngine | None, duals: DualEngine) -> None:
         """Give subsets and row duals their turns before a depth is searched.
 
-        Subsets are first, unless row duals are ahead of them and have not come to the whole table yet.
+        Subsets are first, unless row duals are ahead of them and their bound still rises.
         """
         slices, turn = 1 if depth <= CHEAP else PATIENCE, min(turns_of_subsets(worth, self.gates)[0], self.by_blocks)
-        subsets_first = subsets is not None and not (duals.on_coarse_table and subsets.behind_duals)
+        subsets_first = subsets is not None and not (duals.promising and subsets.behind_duals)
         if subsets is not None and subsets_first:
             subsets.advance(slices, turn)
         if self.run.done:

@@ -20,7 +20,7 @@ from policytree.solvers.core.fixed_point import MOST_PRICED
 from policytree.solvers.core.rows import Node, Splits, rows_of, size_of
 from policytree.solvers.exact.binary_features import BinaryRoot, BinaryStack
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
-from policytree.solvers.exact.bounds.row_duals import RowDuals
+from policytree.solvers.exact.bounds.row_duals import PATIENCE, RowDuals
 from policytree.solvers.exact.constraint_generation import ConstraintGeneration, constraint_generation_applies
 from policytree.solvers.exact.depth_search import RootFeature, Stack
 from policytree.solvers.exact.run import (
@@ -237,12 +237,14 @@ class DualEngine:
     ----------
     slow : bool
         Whether the seconds of the last turn were far too few.
+    promising : bool
+        Whether the last turn did not end with many rounds that brought no better bound.
     """
 
     def __init__(self, run: Run):
         self.run = run
         self.duals: RowDuals | None = None
-        self.slow = False
+        self.slow = self.promising = False
 
     def advance(self, depth: int, seconds: float) -> None:
         """Bound all trees deeper than ``depth``, down to which the incumbent is proved, in so many seconds of work."""
@@ -252,13 +254,8 @@ class DualEngine:
         run = self.run
         self.duals = self.duals or RowDuals(run.node, run.clock, run.gates)
         run.improve(self.duals, RAISED_BY_DUALS, depth, seconds)
-        self.slow = self.duals.slow
+        self.slow, self.promising = self.duals.slow, self.duals.waited < PATIENCE
         run.report()
-
-    @property
-    def on_coarse_table(self) -> bool:
-        """Whether duals are fitted, but not to the whole table yet."""
-        return self.duals is not None and len(self.duals.tables) > 0
 
     def bounded(self) -> Node:
         """The rows with their duals, where these are known."""

@@ -85,6 +85,8 @@ class RowDuals:
         the lower bound of all trees of at least H leaves.
     slow : bool
         Whether the time given last was much too short.
+    waited : int
+        Rounds of the whole table since the bound became better.
     """
 
     by_leaves = True  # whether the target is refined by the numbers of leaves that are open
@@ -106,7 +108,7 @@ class RowDuals:
         self.goal, self.spare, self.share = (0, 0, 0), SPARE, SHARE
         self.margin = 0.0  # 0 until open numbers of leaves decide the target
         self.slow = self.by_passes = False
-        self.idle = 0  # rounds without a better bound
+        self.idle = self.waited = 0  # rounds without a better bound, since the target moved and in all
         self.least_over, self.stalled = np.inf, 0  # violation of a coarse table; rounds since it fell much
         self.spent = 0.0  # on tables that were left
         tables = [] if whole.too_large else self._coarse_tables(scale)
@@ -252,7 +254,7 @@ class RowDuals:
 
     def _adapt_target(self, better: bool) -> None:
         """Raise the target if it was reached and proves too little; lower it if it seems out of reach."""
-        self.idle = 0 if better else self.idle + 1
+        self.idle, self.waited = (0, 0) if better else (self.idle + 1, self.waited + 1)
         if self.margin > 0:
             self._target_open_counts()
         elif self.boxes.exact and self.boxes.largest < (self.share + CLOSE) * self.node.penalty:
