@@ -31,7 +31,7 @@ from policytree.solvers.exact.bounds.row_duals import (
     seconds_to_spend,
     turns_of_subsets,
 )
-from policytree.solvers.exact.constraint_generation import errors_are_few
+from policytree.solvers.exact.constraint_generation import constraint_generation_applies, errors_are_few
 from policytree.solvers.exact.depth_search import Stack, least_depth
 from policytree.solvers.exact.engine_table import Case, kernels_of
 from policytree.solvers.exact.engines import DepthEngine, DualEngine, SubsetEngine
@@ -229,10 +229,8 @@ class _Search:
             self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
             if first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, self.gates):
                 first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
-        if self.by_starts and run.clock.fits_memory(Stack.bytes(run.node, 3, self.gates)):
-            self.starts = IncumbentSearch(run, order, hints)
-            if first == 4 and self.starts.begin():
-                run.incumbent.offer(*self.starts.best)
+        if target > 3:
+            self._start_incumbents(order, hints, some_rows=first == 4)
         depths, duals = DepthEngine(run, self.blocks, self.starts), DualEngine(run)
         subsets = SubsetEngine(run, self.pairs) if self.by_subsets else None
         seconds = work_units.DEPTH_TWO if run.any_root else 0.0  # of work on the last depth that was proved
@@ -287,6 +285,20 @@ class _Search:
         if self.starts is not None and self.starts.grow(tree):
             better = run.incumbent.offer(*self.starts.best) or better
         return better
+
+    def _start_incumbents(self, order: np.ndarray, hints: np.ndarray, some_rows: bool) -> None:
+        """Where depth three is left out since some of the rows may prove the next one, begin with a few trees."""
+        run = self.run
+        if (
+            not self.by_starts
+            or run.incumbent.proved
+            or not run.clock.fits_memory(Stack.bytes(run.node, 3, self.gates))
+        ):
+            return
+        self.starts = IncumbentSearch(run, order, hints)
+        if some_rows and constraint_generation_applies(run.node, 4, run.incumbent.value, self.gates):
+            if self.starts.begin():
+                run.incumbent.offer(*self.starts.best)
 
     def _search_incumbents(self, depths: DepthEngine, seconds: float) -> None:
         """Work on incumbents once depth three is proved, which took so much work; later on beside the search."""

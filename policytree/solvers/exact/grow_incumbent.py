@@ -55,17 +55,30 @@ class Grower:
         return self._follow(node, np.arange(node.n_rows), iter(splits), depth)
 
     def _follow(self, node: Node, rows: np.ndarray, splits: Iterator[tuple[int, int]], room: int) -> Steps[Found]:
-        """Keep the next of the given splits, if there is one and more than the exact levels are left for it."""
+        """Keep the next of the given splits, if there is one and more than the exact levels are left for it.
+
+        A split that leaves one side without rows is replaced by the subtree of the other.
+        """
         column, cut = next(splits)
         if column >= 0 and room > self.exact:
             left, below = node.codes[column, rows] <= cut, node.below(column)
+            if left.all():
+                found = yield from self._follow(node, rows, splits, room)
+                self._skip(splits, 1)
+                return found
+            if not left.any():
+                self._skip(splits, 1)
+                return (yield from self._follow(node, rows, splits, room))
             one = yield from self._follow(below, rows[left], splits, room - 1)
             other = yield from self._follow(below, rows[~left], splits, room - 1)
             return self.joined(rows_of(node, rows), column, cut, one, other)
-        open_ = 2 if column >= 0 else 0  # subtrees of a split that is not kept
-        while open_ > 0:
-            open_ += 1 if next(splits)[0] >= 0 else -1
+        self._skip(splits, 2 if column >= 0 else 0)
         return (yield from self._grow(node, rows, room))
+
+    @staticmethod
+    def _skip(splits: Iterator[tuple[int, int]], subtrees: int) -> None:
+        while subtrees > 0:
+            subtrees += 1 if next(splits)[0] >= 0 else -1
 
     def _grow(self, node: Node, rows: np.ndarray, room: int) -> Steps[Found]:
         part = rows_of(node, rows)

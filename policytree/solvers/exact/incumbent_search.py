@@ -21,13 +21,25 @@ Cost: about depth three of all rows for every level above the last two that is g
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from policytree.problem.types import Problem, SizeGates
+from policytree.solvers.core import work_units
 from policytree.solvers.core.columns import cuts_near_quantiles
 from policytree.solvers.core.compilation import is_long
-from policytree.solvers.core.rows import Node, Splits, costs_of_rows, depth_two, expand, occurring, rows_of, two_splits
+from policytree.solvers.core.rows import (
+    Node,
+    Splits,
+    costs_of_rows,
+    depth_two,
+    expand,
+    occurring,
+    rows_of,
+    size_of,
+    two_splits,
+)
 from policytree.solvers.exact.depth_search import Steps, last_of
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, Found, Grower
 from policytree.solvers.exact.run import STARTED, Run
@@ -36,14 +48,14 @@ from policytree.solvers.kernels.base.layout import FEASIBLE
 LEAF = (-1, 0)
 EXACT = 3  # levels that are solved exactly at a time
 STARTS_AT_ONCE = 3  # of which the best one is changed before others are grown
+SPARE_LEVELS = 1  # of a tree that is pruned to a limit of leaves
 MOST_RANKS = 2  # splits that are tried in place of one below the first
 
 
 def incumbent_search_applies(problem: Problem, gates: SizeGates) -> bool:
     """Whether trees are so deep that the depth-first search comes late to them, and leaves are free."""
     deep = problem.most_depth >= max(gates.least_started_depth, EXACT + 1)
-    unlimited = problem.max_leaf_nodes is None or problem.max_leaf_nodes >= 2 ** min(problem.most_depth, MOST_GROWN)
-    return deep and unlimited and problem.leaf_penalty == 0
+    return deep and problem.leaf_penalty == 0
 
 
 def at_few_cuts(node: Node, most: int) -> Node:
@@ -75,13 +87,23 @@ class IncumbentSearch:
     def __init__(self, run: Run, order: np.ndarray, hints: np.ndarray):
         self.run, self.node, self.order, self.hints = run, run.node, order, hints
         self.depth = min(run.useful_depth(), MOST_GROWN)
+        if run.leaves < 1 << self.depth:
+            self.depth = min(self.depth, max(run.leaves.bit_length() + SPARE_LEVELS, EXACT + 1))
         self.best: Found = run.incumbent.value, run.incumbent.tree
-        self.coarse = at_few_cuts(run.node, run.gates.most_start_cuts)
         self.grower = Grower(run.clock.flag, EXACT)
-        self.quick = self.grower if self.coarse is run.node else Grower(run.clock.flag, EXACT)
         self._tried: set[int] = set()  # columns of first splits
-        self._balance = 0.0  # seconds of work that may be spent
+        self._balance = -run.gates.start_saving  # seconds of work that may be spent
         self._steps = self._search()
+
+    @cached_property
+    def coarse(self) -> Node:
+        """The rows with few cuts of every column; all cuts where there are no more."""
+        return at_few_cuts(self.node, self.run.gates.most_start_cuts)
+
+    @cached_property
+    def quick(self) -> Grower:
+        """Grows trees of these cuts."""
+        return self.grower if self.coarse is self.node else Grower(self.run.clock.flag, EXACT)
 
     def grow(self, splits: Splits) -> bool:
         """Grow one tree downwards, whatever that takes; returns whether it is the best one."""
@@ -92,7 +114,7 @@ class IncumbentSearch:
     def begin(self) -> bool:
         """Grow a few trees from nothing, at few cuts first, whatever that takes; returns whether one is the best."""
         before, bound = self.best[0], self.run.incumbent.bound
-        for splits in ([LEAF],), self._next_starts():
+        for splits in self._from_nothing(), self._next_starts():
             grown = [last_of(self.quick.grow(self.coarse, start, self.depth)) for start in splits]
             last_of(self._refine(min(grown, key=lambda found: found[0], default=self.best)[1]))
             if self.best[0] <= bound or self.run.clock.stopped:
@@ -118,13 +140,18 @@ class IncumbentSearch:
         return self.best[0] < before
 
     def _offer(self, found: Found) -> None:
+        column, _ = found[1][0]
+        if column >= 0 and column not in self.run.roots:  # the first split was chosen anew
+            return
+        if size_of(found[1])[1] > self.run.leaves:
+            found = pruned(self.node, found[1], self.run.leaves)
         if found[0] < min(self.best[0], FEASIBLE):
             self.best = found
             self.run.used[STARTED] += 1
 
     def _search(self) -> Steps[None]:
         """Grow trees from all first splits, a few at a time; the best of these is changed, and grown at all cuts."""
-        incumbent, starts = expand(self.node, self.run.incumbent.tree), [[LEAF]]
+        incumbent, starts = expand(self.node, self.run.incumbent.tree), self._from_nothing()
         grown: list[Found] = []
         while True:
             starts += self._next_starts()
@@ -144,6 +171,10 @@ class IncumbentSearch:
             if incumbent:
                 self._offer((yield from self._improve(self.node, self.grower, incumbent)))
                 incumbent = []
+
+    def _from_nothing(self) -> list[Splits]:
+        """The start whose first split is that of the best tree of depth three, if it may be on any column."""
+        return [[LEAF]] if self.run.any_root else []
 
     def _next_starts(self) -> list[Splits]:
         """The best first splits on columns that were not tried."""
@@ -186,6 +217,7 @@ class IncumbentSearch:
         best = Grower.joined(part, column, cut, first, second)
         if room < self.depth:
             split = self._split_of_rank(part, rank)
+            yield work_units.A_SUBTREE
             if split is not None:
                 found = yield from self.quick.grow(part, [split, LEAF, LEAF], room)
                 best = min(best, found, key=lambda each: each[0])
@@ -224,27 +256,48 @@ class IncumbentSearch:
         value, column, cut = two_splits(choice, 4, self.run.clock.flag)
         if int(costs[0].sum()) + value < now:
             upper = expand(choice, [(column, cut)])
-            return self._with_subtrees(upper, costs, lower, choice)
+            return with_subtrees(upper, choice, costs, [tree for tree, _ in lower])
         return [splits[0], *self._rerouted(left, one, room - 1), *self._rerouted(right, other, room - 1)]
-
-    @staticmethod
-    def _with_subtrees(upper: Splits, costs: np.ndarray, lower: list[tuple[Splits, np.ndarray]], node: Node) -> Splits:
-        """The upper splits with the best of the subtrees in place of every leaf."""
-        entries = iter(upper)
-
-        def walk(rows: np.ndarray) -> Splits:
-            column, cut = next(entries)
-            if column < 0:
-                return lower[int(costs[:, rows].sum(axis=1).argmin())][0]
-            left = node.codes[column, rows] <= cut
-            return [(column, cut), *walk(rows[left]), *walk(rows[~left])]
-
-        return walk(np.arange(node.n_rows))
 
     def _may_reroute(self) -> bool:
         """Whether the kernels of depth two that are loaded take several losses at a time."""
         rules, bins = self.node.rules, self.node.bins
         return not is_long(bins) or is_long(bins, rules.n_losses == 1 and not len(rules.minima))
+
+
+def with_subtrees(upper: Splits, node: Node, costs: np.ndarray, subtrees: list[Splits]) -> Splits:
+    """The upper splits with the best of some subtrees in place of every leaf; ``costs``: of the rows, by subtree."""
+    entries = iter(upper)
+
+    def walk(rows: np.ndarray) -> Splits:
+        column, cut = next(entries)
+        if column < 0:
+            return subtrees[int(costs[:, rows].sum(axis=1).argmin())]
+        left = node.codes[column, rows] <= cut
+        return [(column, cut), *walk(rows[left]), *walk(rows[~left])]
+
+    return walk(np.arange(node.n_rows))
+
+
+def pruned(node: Node, splits: Splits, most: int) -> Found:
+    """The best tree of at most so many leaves that is left of a tree if subtrees become leaves."""
+
+    def walk(part: Node, splits: Splits) -> list[Found]:
+        """The best ones of at most 1, 2, ... leaves."""
+        best: list[Found] = [(part.leaf()[0] + part.penalty, [LEAF])]
+        column, _ = splits[0]
+        if column < 0:
+            return best
+        one, other = (walk(side, tree) for tree, side in sides(part, splits))
+        paid = part.paid(column)
+        for leaves in range(2, min(len(one) + len(other), most) + 1):
+            shares = range(max(1, leaves - len(other)), min(len(one), leaves - 1) + 1)
+            value, i = min((one[i - 1][0] + other[leaves - i - 1][0], i) for i in shares)
+            found = value + paid, [splits[0], *one[i - 1][1], *other[leaves - i - 1][1]]
+            best.append(found if found[0] < best[-1][0] else best[-1])
+        return best
+
+    return walk(node, splits)[-1]
 
 
 def sides(part: Node, splits: Splits) -> list[tuple[Splits, Node]]:
