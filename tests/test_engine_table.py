@@ -47,6 +47,7 @@ CHOSEN = {
     "many columns and a penalty": (
         problem(p=20, depth=None, penalty=1.0), [*CORE, "subsets", "conflict pairs"],
     ),
+    "depth five": (problem(depth=5), [*CORE, "incumbent search"]),
     "many rows": (problem(n=2000), [*CORE, "constraint generation"]),
     "many rows and a smallest leaf": (problem(n=2000, min_leaf=5), CORE),
 }  # fmt: skip
@@ -111,7 +112,7 @@ def test_one_version_of_subsets_is_loaded_where_none_is(losses, kept, monkeypatc
 
 GATES = SizeGates(
     least_generation_rows=0, most_generation_columns=np.inf, most_generation_errors=1.0, least_pricing_seconds=0.0,
-    pricing_share=10.0, pair_share=np.inf, least_set_slice=1 << 8, most_set_slice=1 << 10,
+    pricing_share=10.0, pair_share=np.inf, least_set_slice=1 << 8, most_set_slice=1 << 10, start_saving=0.0,
 )  # fmt: skip
 #: For each switch: the engine's name and counter, and a problem on which it works if gates are open.
 WORKS = {
@@ -121,6 +122,9 @@ WORKS = {
         "conflict pairs", "raised_by_conflict_pairs", problem(n=80, p=17, values=2, K=3, depth=4, penalty=3.0),
     ),
     "constraint_generation": ("constraint generation", "generated_rows", problem(n=80, p=3, values=5, depth=4)),
+    "incumbent_search": (
+        "incumbent search", "better_trees_of_incumbent_search", problem(n=200, p=5, values=9, depth=5),
+    ),
 }  # fmt: skip
 
 

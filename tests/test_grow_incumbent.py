@@ -1,6 +1,7 @@
 """Trees that the search starts from: what they are said to cost is what they cost, and they keep to the depth."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import pytest
 from policytree.problem.types import Problem, SearchLimits
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
+from policytree.solvers.core.compilation import load_kernels
 from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import stopped_by
 from policytree.solvers.core.rows import expand, new_control, prepare
 from policytree.solvers.core.scoring import scored_tree
 from policytree.solvers.exact.depth_search import best_of_depth_three
+from policytree.solvers.exact.engine_table import Case, kernels_of
 from policytree.solvers.exact.grow_incumbent import grow_incumbent
 from tests.strategies import planted_case
 
@@ -20,6 +23,7 @@ from tests.strategies import planted_case
 def grown(problem, splits, depth, exact=2):
     """The tree, its objective from the losses, and the objective that is claimed for it."""
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, 64, problem.feature_costs, problem.weights)
+    load_kernels(kernels_of(Case.of(replace(problem, max_depth=depth))))
     node = prepare(problem, fixed, merge=True)
     value, tree = grow_incumbent(node, splits, depth, new_control(), exact)
     return *scored_tree(problem, expand(node, tree)), problem.losses[:, 0].sum() + fixed.to_float(value)

@@ -314,6 +314,12 @@ class SizeGates:
     most_needed_prices : float
         The least depth of better trees is used as a bound if the incumbent is at most that many leaf penalties above
         the sum of the rows' least losses.
+    least_started_depth, start_share, start_advance, start_saving : float
+        The search for incumbents (solvers/exact/incumbent_search.py) works on trees of that depth or a deeper one, for
+        a share of the work that is done beside it, and of the estimated work of depth five once depth three is proved.
+        It begins once that comes to more than ``start_saving`` seconds, so that short searches end without it.
+    most_start_cuts : int
+        Cuts of a column in the trees that it grows first, at least 1.
     most_layer_bytes : float
         Bytes of the starts of leaves (solvers/exact/interval_dp.py) beyond which they are computed a second time.
     most_ratio_entries, least_ratio_table, most_unwatched_seconds : float
@@ -384,6 +390,11 @@ class SizeGates:
     most_block_sides: int = 1 << 17
     loose_minimum: int = 50
     most_needed_prices: float = 30
+    least_started_depth: float = 5
+    start_share: float = 0.06
+    start_advance: float = 0.01
+    start_saving: float = 0.02
+    most_start_cuts: int = 16
     most_layer_bytes: float = 1 << 30
     most_ratio_entries: float = 1 << 22
     least_ratio_table: float = 100_000

@@ -28,10 +28,11 @@ from policytree.solvers.constrained.solve import Infeasible, solve_within
 from policytree.solvers.core import rows as core_rows
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core.fixed_point import to_fixed_point
-from policytree.solvers.exact import binary_features, constraint_generation, direct, engines
+from policytree.solvers.exact import binary_features, constraint_generation, direct, engines, incumbent_search
 from policytree.solvers.exact.bounds import dual_fitting
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
 from policytree.solvers.exact.bounds.row_duals import RowDuals
+from policytree.solvers.exact.incumbent_search import IncumbentSearch
 from policytree.solvers.exact.subset_search import SubsetSearch
 from policytree.solvers.guided.solve import solve_with_guesses
 from policytree.solvers.nonadditive import fractional_binary, ranking, ranking_search
@@ -91,6 +92,11 @@ EXTREMES = {
     "most_block_sides": (1 << 17, 1),
     "loose_minimum": (0, 1),
     "most_needed_prices": (0, INF),
+    "least_started_depth": (INF, 0),
+    "start_share": (0, 1e6),
+    "start_advance": (0, 1e6),
+    "start_saving": (INF, 0),
+    "most_start_cuts": (1_000, 1),
     "most_layer_bytes": (INF, 0),
     "most_ratio_entries": (0, INF),
     "least_ratio_table": (INF, 0),
@@ -153,6 +159,7 @@ def taken(monkeypatch) -> Counter:
         (SubsetSearch, "with_duals"), (constraint_generation.ConstraintGeneration, "_look_at"),
         (engines, "BinaryStack"), (binary_features, "solve_four"), (direct, "solve_one_feature"),
         (core_rows, "_keeps_minima"), (fractional_binary.PairRounds, "_rounds"),
+        (IncumbentSearch, "_change"), (incumbent_search, "with_subtrees"), (incumbent_search, "pruned"),
         (ranking_search.RankingSearch, "fit_row_duals"), (ranking._RankingRun, "_fitted"),
     ):  # fmt: skip
         count(owner, name)
@@ -261,7 +268,13 @@ def test_direct(kind, taken):
             "RowDuals.work",
             "conflict_pairs.pair_bound",
         ),
-        "few errors": ("ConstraintGeneration._look_at", "SubsetSearch.run"),
+        "few errors": (
+            "ConstraintGeneration._look_at",
+            "SubsetSearch.run",
+            "IncumbentSearch._change",
+            "incumbent_search.with_subtrees",
+            "incumbent_search.pruned",
+        ),
         "one column": ("direct.solve_one_feature",),
         "limited": ("rows._keeps_minima",),
     }[kind]

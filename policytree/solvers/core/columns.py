@@ -114,15 +114,18 @@ def coarser(data: BinnedData, most: int) -> tuple[BinnedData, list[tuple[int, np
     kept : list of (int, ndarray)
         For every column of the new data: which it was, and which of its cuts were kept.
     """
-    cuts = []
-    for codes, bins in zip(data.codes, data.n_bins, strict=True):
-        chosen = np.arange(bins - 1)
-        if len(chosen) > most:
-            rows = np.cumsum(np.bincount(codes, minlength=bins))
-            chosen = np.unique(np.searchsorted(rows, np.arange(1, most + 1) * (rows[-1] / (most + 1))))
-            chosen = chosen[chosen < bins - 1]
-        cuts.append(chosen)
+    cuts = [cuts_near_quantiles(codes, bins, most) for codes, bins in zip(data.codes, data.n_bins, strict=True)]
     return keep_cuts(data, cuts, exact=False), [(j, chosen) for j, chosen in enumerate(cuts) if len(chosen)]
+
+
+def cuts_near_quantiles(codes: np.ndarray, bins: int, most: int) -> np.ndarray:
+    """At most so many of the cuts of one column, near quantiles of its rows; ascending."""
+    chosen = np.arange(bins - 1)
+    if len(chosen) > most:
+        rows = np.cumsum(np.bincount(codes, minlength=bins))
+        chosen = np.unique(np.searchsorted(rows, np.arange(1, most + 1) * (rows[-1] / (most + 1))))
+        chosen = chosen[chosen < bins - 1]
+    return chosen
 
 
 def rows_of_splits(data: Coded, splits: list[tuple[int, int]]) -> Iterator[np.ndarray]:

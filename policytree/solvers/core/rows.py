@@ -243,6 +243,30 @@ def _keeps_minima(node: Node, tree: Splits) -> bool:
     return all((node.counts[:, rows].sum(axis=1) >= node.rules.minima).all() for rows in leaves)
 
 
+def costs_of_rows(node: Node, tree: Splits, known: np.ndarray) -> tuple[int, np.ndarray]:
+    """What a tree costs, and what every row costs where leaves have the action that is best for the ``known`` rows.
+
+    The tree's value is that of its best actions. Costs of rows are without the price of leaves; test costs are those
+    of a node where nothing is paid for yet, and every split on a path is charged.
+    """
+    losses, costs, entries = node.all_losses, np.zeros(node.n_rows, np.int64), iter(tree)
+    is_known = np.zeros(node.n_rows, bool)
+    is_known[known] = True
+
+    def walk(rows: np.ndarray) -> int:
+        column, cut = next(entries)
+        if column < 0:
+            action = losses[:, rows[is_known[rows]]].sum(axis=1).argmin()
+            costs[rows] += losses[action, rows]
+            return int(losses[:, rows].sum(axis=1).min()) + node.penalty
+        paid = node.charges[node.rows.groups[column], rows] if node.priced else 0
+        costs[rows] += paid
+        left = node.codes[column, rows] <= cut
+        return walk(rows[left]) + walk(rows[~left]) + int(np.sum(paid))
+
+    return walk(np.arange(node.n_rows)), costs
+
+
 def grow_fully(node: Node) -> tuple[int, Splits]:
     """Split until the rows of a leaf agree on the best action or cannot be told apart: no tree costs less.
 

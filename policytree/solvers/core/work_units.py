@@ -14,6 +14,7 @@ from policytree.solvers.kernels.subsets.layout import SUMMED
 
 A_PAIR = 2e-9  # of a row, or a word, and a split in the subset search
 A_NODE, OF_A_CUT, OF_A_CODE = 2e-6, 5e-8, 1e-9  # of a search over depths: itself, every cut, every row's code
+A_SUBTREE, OF_A_ROOT = 1e-3, 1e-4  # solved by itself, beside its nodes: itself, and every root feature
 DEPTH_TWO = 3e-3  # of all first splits together, roughly
 A_CELL = 2e-9  # row or cell that pricing boxes looks at
 A_ROUND = 1e-3  # of pricing and fitting, whatever its size

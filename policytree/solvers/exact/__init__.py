@@ -14,6 +14,8 @@
                                 and raises its bound
     estimate.py                 an estimate of the direct solver's time before it starts
     grow_incumbent.py           greedy incumbents: a tree is grown by two or three exactly solved levels at a time
+    incumbent_search.py         search for incumbents: from several first splits, trees are grown by three exact levels,
+                                and changed above these
     interval_dp.py              dynamic programming for one ordered feature: every partition of its values into
                                 intervals is a tree
     run.py                      one run of the exact search: the rows, the limits and the incumbent that its engines

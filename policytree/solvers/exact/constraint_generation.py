@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from policytree.problem.types import Problem, SizeGates
-from policytree.solvers.core.rows import Node, Splits, expand, occurring, rows_of
+from policytree.solvers.core.rows import Node, Splits, costs_of_rows, expand, occurring, rows_of
 from policytree.solvers.core.shared_costs import shares_test_costs
 from policytree.solvers.core.side_bounds import sums_up_to
 from policytree.solvers.exact.depth_search import RootFeature, Stack
@@ -98,6 +98,9 @@ class Search(Protocol):
     def report(self) -> None:
         """Report progress."""
 
+    def take_turn(self, counters: np.ndarray) -> None:
+        """Let others work beside this search, which has done so much."""
+
 
 class ConstraintGeneration:
     """The search on some rows, beginning with the incumbent and the bounds of a search over all.
@@ -153,24 +156,8 @@ class ConstraintGeneration:
         Returns its value, and what every row costs beyond its best action where leaves have the action that is best for
         the ``known`` rows.
         """
-        node, entries = self.node, iter(tree)
-        losses, beyond = self.losses, -self.low
-        is_known = np.zeros(node.n_rows, bool)
-        is_known[known] = True
-        first = node.rules.n_losses + len(node.rules.minima)
-
-        def walk(rows: np.ndarray) -> int:
-            column, cut = next(entries)
-            if column < 0:
-                action = losses[:, rows[is_known[rows]]].sum(axis=1).argmin()
-                beyond[rows] += losses[action, rows]
-                return int(losses[:, rows].sum(axis=1).min()) + node.penalty
-            paid = node.rows.planes[first + node.rows.groups[column], rows] if node.priced else 0
-            beyond[rows] += paid
-            left = node.codes[column, rows] <= cut
-            return walk(rows[left]) + walk(rows[~left]) + int(np.sum(paid))
-
-        return walk(np.arange(node.n_rows)), beyond
+        value, costs = costs_of_rows(self.node, tree, known)
+        return value, costs - self.low
 
     def _look_at(self, tree: Splits) -> bool:
         """Take a tree that is good on the rows inside as incumbent, or add rows; returns whether any was added."""
@@ -226,8 +213,10 @@ class ConstraintGeneration:
         added = tree is not None and self._look_at(part.among_all(tree))
         if added:
             self.part = None
+        counters = stack.take_counters()
+        search.run.work += counters
+        search.take_turn(counters)
         self._raise_bounds(f)
-        search.run.work += stack.take_counters()
         search.report()
         return added
 

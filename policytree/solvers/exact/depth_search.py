@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Generator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from policytree.problem.types import GATES, SizeGates
+from policytree.solvers.core import work_units
 from policytree.solvers.core.rows import Node, Splits, depth_two, expand, occurring
 from policytree.solvers.kernels.base.layout import (
     COUNTERS,
@@ -17,6 +20,7 @@ from policytree.solvers.kernels.base.layout import (
     NODE,
     SIDE,
     SOLVED,
+    TWO,
     UNLIMITED,
     WORD,
 )
@@ -27,6 +31,10 @@ from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, mak
 
 PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
 NO_LIMIT = np.iinfo(np.int64).max
+
+Result = TypeVar("Result")
+#: Work that can be left between two steps; each tells what it took, in seconds of a usual machine (see work_units.py).
+Steps = Generator[float, None, Result]
 
 
 @dataclass
@@ -132,11 +140,18 @@ class Stack:
 
 def best_of_depth_three(node: Node, flag: np.ndarray) -> tuple[int, Splits]:
     """The best tree of three levels on the rows of a node, with all its splits; once stopped, the best one seen."""
+    return last_of(steps_of_depth_three(node, flag))
+
+
+def steps_of_depth_three(node: Node, flag: np.ndarray) -> Steps[tuple[int, Splits]]:
+    """The same in steps, a root feature each."""
     best, tree = node.leaf()[0] + node.penalty, [(-1, 0)]
     part, columns, codes = occurring(node)  # a cut must leave rows on both sides
     if not len(columns):
         return best, tree
+    none = np.zeros(len(COUNTERS), np.int64)
     (value, column, cut), _, (order, hints) = depth_two(part, 4, flag)
+    yield work_units.A_SUBTREE + work_units.of_depth(node, none, (np.arange(len(none)) == TWO).astype(np.int64))
     if column >= 0:
         best, tree = int(value), [(-2 - int(column), int(cut))]
     features: list[int] = []
@@ -151,9 +166,19 @@ def best_of_depth_three(node: Node, flag: np.ndarray) -> tuple[int, Splits]:
         value, found = stack.advance(f, 3, best, state, False, flag)
         if found is not None:
             best, tree = value, found
+        yield work_units.OF_A_ROOT + work_units.of_depth(node, none, stack.take_counters())
     offset = part.rows.offset
     splits = [(f, t) if f < 0 else (int(columns[f]), int(codes[offset[f] + t])) for f, t in expand(part, tree)]
     return best, splits
+
+
+def last_of(steps: Steps[Result]) -> Result:
+    """Take all steps, and return what they come to."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 def least_depth(

@@ -41,12 +41,13 @@ from policytree.solvers.exact.bounds.row_duals import (
     seconds_to_spend,
     turns_of_subsets,
 )
-from policytree.solvers.exact.constraint_generation import errors_are_few
+from policytree.solvers.exact.constraint_generation import constraint_generation_applies, errors_are_few
 from policytree.solvers.exact.depth_search import Stack, least_depth
 from policytree.solvers.exact.engine_table import Case, kernels_of
 from policytree.solvers.exact.engines import DepthEngine, DualEngine, SubsetEngine
 from policytree.solvers.exact.estimate import estimated_seconds
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
+from policytree.solvers.exact.incumbent_search import IncumbentSearch, incumbent_search_applies
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
 from policytree.solvers.exact.run import RAISED_BY_PAIRS, Run
 from policytree.solvers.exact.subset_search import choose_sets, subset_search_applies
@@ -72,6 +73,7 @@ def solve_direct(
     subsets: bool = True,
     conflict_pairs: bool = True,
     constraint_generation: bool = True,
+    incumbent_search: bool = True,
 ) -> Solution:
     """Find the best tree, with a proof.
 
@@ -82,7 +84,7 @@ def solve_direct(
     similar_support, cache, look_ahead, leaf_counts, merge : bool
         What only saves work, and never changes the objective: bounds from neighbouring cuts; the cache of solved sets;
         that a side is a leaf or pays for two; that a deep tree pays for many leaves; merging of equal rows.
-    row_duals, subsets, conflict_pairs, constraint_generation : bool
+    row_duals, subsets, conflict_pairs, constraint_generation, incumbent_search : bool
         The engines and bounds beside the depth-first search, where they apply (``exact/engine_table.py``). They never
         change the objective of a search that ends with a proof.
 
@@ -115,7 +117,7 @@ def solve_direct(
     limits = limits or SearchLimits()
     engines = {
         "row_duals": row_duals, "subsets": subsets, "conflict_pairs": conflict_pairs,
-        "constraint_generation": constraint_generation,
+        "constraint_generation": constraint_generation, "incumbent_search": incumbent_search,
     }  # fmt: skip
     limits = _without([name for name, used in engines.items() if not used], limits)
     case = Case.of(problem, limits.gates)
@@ -130,6 +132,7 @@ NEVER: dict[str, dict[str, Any]] = {
     "subsets": {"most_setless_depth": math.inf},
     "conflict_pairs": {"most_pair_cuts": 0},
     "constraint_generation": {"least_generation_rows": math.inf},
+    "incumbent_search": {"least_started_depth": math.inf},
 }
 #: Switches without a size: bounds inside the kernels, and the merging of equal rows.
 UNSIZED = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
@@ -199,7 +202,9 @@ class _Search:
         # The penalty may have been rounded to nothing.
         self.by_subsets = subset_search_applies(problem, self.gates) and run.node.penalty > 0
         self.by_duals = kind is None and row_duals_apply(problem, self.gates) and boxes_are_few(run.node, self.gates)
+        self.by_starts = kind is None and incumbent_search_applies(problem, self.gates)
         self.blocks: BinaryRoot | None = None
+        self.starts: IncumbentSearch | None = None  # made where it applies and memory is enough
         self.pairs = ConflictPairs(run.node, run.clock, self.gates, run.incumbent)  # where row duals do not apply
         self.sets: ListMaker | BitMaker | None = None
 
@@ -272,12 +277,16 @@ class _Search:
             self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
             if first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, self.gates):
                 first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
-        depths, duals = DepthEngine(run, self.blocks), DualEngine(run)
+        if target > 3:
+            self._start_incumbents(order, hints, some_rows=first == 4)
+        depths, duals = DepthEngine(run, self.blocks, self.starts), DualEngine(run)
         subsets = SubsetEngine(run, self.pairs, self.sets) if self.by_subsets else None
         seconds = work_units.DEPTH_TWO if run.any_root else 0.0  # of work on the last depth that was proved
         for depth in range(first, target + 1):
             if depth > max(first, 3) and self._grow_by_levels(target):
                 depths.report()
+            if depth == 4 > first:
+                self._search_incumbents(depths, seconds)
             if run.useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
                 break
             worth = seconds_to_spend(run.node, seconds, self.gates) if self.by_duals else 0.0
@@ -327,19 +336,45 @@ class _Search:
         run = self.run
         tree = expand(run.node, run.incumbent.tree)
         better = self._grow(tree, depth)
-        pays = depth > 4 and run.node.penalty == 0 and self.blocks is None
-        if pays and run.clock.fits_memory(Stack.bytes(run.node, 3, self.gates)):
-            better = self._grow(tree, depth, exact=3) or better
+        if self.starts is not None and self.starts.grow(tree):
+            better = run.incumbent.offer(*self.starts.best) or better
         return better
 
-    def _grow(self, splits: Splits, depth: int, exact: int = 2) -> bool:
+    def _start_incumbents(self, order: np.ndarray, hints: np.ndarray, some_rows: bool) -> None:
+        """Where depth three is left out since some of the rows may prove the next one, begin with a few trees."""
+        run = self.run
+        if (
+            not self.by_starts
+            or run.incumbent.proved
+            or not run.clock.fits_memory(Stack.bytes(run.node, 3, self.gates))
+        ):
+            return
+        self.starts = IncumbentSearch(run, order, hints)
+        if some_rows and constraint_generation_applies(run.node, 4, run.incumbent.value, self.gates):
+            if self.starts.begin():
+                run.incumbent.offer(*self.starts.best)
+
+    def _search_incumbents(self, depths: DepthEngine, seconds: float) -> None:
+        """Work on incumbents once depth three is proved, which took so much work; later on beside the search."""
+        if self.starts is None:
+            return
+        self.starts.rank(depths.values_of_first_splits())
+        for _ in range(2):  # as depth five, about
+            seconds = work_units.of_next_depth(self.run.node, seconds)
+        seconds *= self.gates.start_advance
+        while self.starts.advance(seconds):
+            self.run.incumbent.offer(*self.starts.best)
+            depths.report()
+            seconds = 0.0
+
+    def _grow(self, splits: Splits, depth: int) -> bool:
         """Grow a good tree deeper, for an incumbent; returns whether it became one."""
         run = self.run
         if self.blocks is not None and depth <= 5:  # blocks find what is better in the same time
             return False
         if not run.any_root or run.leaves != UNLIMITED:
             return False
-        return run.incumbent.offer(*grow_incumbent(run.node, splits, min(depth, MOST_GROWN), run.clock.flag, exact))
+        return run.incumbent.offer(*grow_incumbent(run.node, splits, min(depth, MOST_GROWN), run.clock.flag))
 
     def _make_blocks(self, kind: np.dtype) -> tuple[int, int, int, np.ndarray, np.ndarray]:
         """Solve depth two by blocks of two-valued columns, with which the search beyond goes on."""

@@ -23,6 +23,7 @@ from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
 from policytree.solvers.exact.bounds.row_duals import PATIENCE, RowDuals
 from policytree.solvers.exact.constraint_generation import ConstraintGeneration, constraint_generation_applies
 from policytree.solvers.exact.depth_search import RootFeature, Stack
+from policytree.solvers.exact.incumbent_search import IncumbentSearch
 from policytree.solvers.exact.run import (
     CLOSED_BY_PAIRS,
     GENERATED_ROWS,
@@ -47,6 +48,8 @@ class DepthEngine:
     run : Run
     blocks : BinaryRoot, optional
         Pair sums of two-valued columns, which then do the work instead of tables.
+    starts : IncumbentSearch, optional
+        A search for incumbents, which works beside this one.
 
     Attributes
     ----------
@@ -56,10 +59,11 @@ class DepthEngine:
         The depth of this pass, and that down to which its nodes can be of use.
     """
 
-    def __init__(self, run: Run, blocks: BinaryRoot | None):
-        self.run, self.blocks = run, blocks
+    def __init__(self, run: Run, blocks: BinaryRoot | None, starts: IncumbentSearch | None = None):
+        self.run, self.blocks, self.starts = run, blocks, starts
         self.features: dict[int, RootFeature] = {}
         self.depth = self.useful = 0
+        self.hints = np.empty(0, np.int64)
         self.final = False
 
     def advance(self, depth: int, order: np.ndarray, hints: np.ndarray, need: int, bounded: Node, final: bool) -> None:
@@ -79,7 +83,7 @@ class DepthEngine:
         """
         run = self.run
         self.depth, self.useful, self.final = depth, min(depth, run.useful_depth()), final
-        self.features = {}
+        self.features, self.hints = {}, hints
         for f in map(int, np.argsort(order, kind="stable")):
             if f in run.roots:
                 low = np.full(run.node.bins[f] - 1, -INF, np.int64)
@@ -144,20 +148,46 @@ class DepthEngine:
             if state.solved or self.run.clock.stopped or partition.place > self.scheduler.last_needed:
                 continue
             value, tree = worker.advance(f, self.depth, cutoff, state, first, self.run.clock.flag)
-            with self.run.lock:
-                self.run.count(worker.take_counters(), value)
-                state.solved = state.lower_bound() >= min(cutoff, value)
-                if value <= self.run.incumbent.bound:
-                    self.scheduler.last_needed = min(self.scheduler.last_needed, partition.place)
-                self.report()
+            counters = worker.take_counters()
+            state.solved = state.lower_bound() >= min(cutoff, value)
             if tree is not None:
                 cutoff, best = value, tree
+            # One partition alone, which tells its own work, so that threads do not change what is found when.
+            if partition.place == 0 and self.starts is not None and self._search_beside(counters):
+                value, tree = self.starts.best
+                if value < cutoff:
+                    cutoff, best = value, tree
+            with self.run.lock:
+                self.run.count(counters, cutoff)
+                if cutoff <= self.run.incumbent.bound:
+                    self.scheduler.last_needed = min(self.scheduler.last_needed, partition.place)
+                self.report()
         return cutoff, best
+
+    def _search_beside(self, counters: np.ndarray) -> bool:
+        """Give the search for incumbents its share of such work; returns whether it found a better tree."""
+        if self.starts is None:
+            return False
+        work = work_units.of_depth(self.run.node, np.zeros_like(counters), counters)
+        return self.starts.advance(self.run.gates.start_share * work)
+
+    def take_turn(self, counters: np.ndarray) -> None:
+        """Give the search for incumbents its share of such work, and take its tree if it is better."""
+        if self._search_beside(counters) and self.starts is not None:
+            self.run.incumbent.offer(*self.starts.best)
 
     def _raise_bound(self) -> None:
         if self.final:
             bounds = (state.lower_bound() for state in self.features.values())
             self.run.incumbent.raise_bound(min(bounds, default=self.run.incumbent.value))
+
+    def values_of_first_splits(self) -> np.ndarray:
+        """Of every column, what the search has proved of the trees whose first split is the hint of its depth two."""
+        values = np.full(len(self.run.node.bins), INF)
+        for f, state in self.features.items():
+            t = self.hints[f]
+            values[f] = state.left[t] + state.right[t] + state.paid
+        return values
 
     def report(self) -> None:
         """Report progress. Passes of less than the full depth close nothing of the problem."""

@@ -15,9 +15,9 @@ from policytree.solvers.exact.bounds.root_bound import RootBound
 from policytree.solvers.kernels.base.layout import COUNTERS, CUTS, INF, NODES, UNLIMITED
 
 #: Counters of engines, in ``Solution.counters`` beside those of kernels.
-USED = RAISED_BY_SUBSETS, RAISED_BY_DUALS, RAISED_BY_PAIRS, CLOSED_BY_PAIRS, GENERATED_ROWS = (
+USED = RAISED_BY_SUBSETS, RAISED_BY_DUALS, RAISED_BY_PAIRS, CLOSED_BY_PAIRS, GENERATED_ROWS, STARTED = (
     "raised_by_subsets", "raised_by_row_duals", "raised_by_conflict_pairs", "closed_by_conflict_pairs",
-    "generated_rows",
+    "generated_rows", "better_trees_of_incumbent_search",
 )  # fmt: skip
 
 
@@ -38,7 +38,8 @@ class Run(SearchState):
         Counters of all engines, in the order of ``kernels.base.layout.COUNTERS``.
     used : dict of str to int
         Counters of what engines beside the depth-first search did, by name: how often each raised the bound, how many
-        subsets conflict pairs closed, and how many rows constraint generation needed.
+        subsets conflict pairs closed, how many rows constraint generation needed, and how many better trees the
+        incumbent search found.
     lock : RLock
         Held by a partition while it counts, changes what is shared, and reports.
     """
