@@ -17,7 +17,7 @@ A_NODE, OF_A_CUT, OF_A_CODE = 2e-6, 5e-8, 1e-9  # of a search over depths: itsel
 A_SUBTREE, OF_A_ROOT = 1e-3, 1e-4  # solved by itself, beside its nodes: itself, and every root feature
 DEPTH_TWO = 3e-3  # of all first splits together, roughly
 A_CELL = 2e-9  # row or cell that pricing boxes looks at
-A_ROUND = 1e-3  # of pricing and fitting, whatever its size
+A_ROUND = 2e-3  # of pricing and fitting, whatever its size
 MOST_GROWTH, SOLVED_BELOW = 30.0, 0.25  # from one depth to the next: so many times, or as many as that share of cuts
 A_STEP = 5e-10  # row of a box in one sweep of a fit
 
