@@ -391,8 +391,8 @@ class SizeGates:
     loose_minimum: int = 50
     most_needed_prices: float = 30
     least_started_depth: float = 5
-    start_share: float = 0.06
-    start_advance: float = 0.01
+    start_share: float = 0.08
+    start_advance: float = 0.015
     start_saving: float = 0.02
     most_start_cuts: int = 16
     most_layer_bytes: float = 1 << 30

@@ -351,8 +351,9 @@ class _Search:
             return
         self.starts = IncumbentSearch(run, order, hints)
         if some_rows and constraint_generation_applies(run.node, 4, run.incumbent.value, self.gates):
-            if self.starts.begin():
-                run.incumbent.offer(*self.starts.best)
+            run.report()
+            self.starts.begin()
+            run.incumbent.offer(*self.starts.best)
 
     def _search_incumbents(self, depths: DepthEngine, seconds: float) -> None:
         """Work on incumbents once depth three is proved, which took so much work; later on beside the search."""

@@ -151,26 +151,23 @@ class IncumbentSearch:
 
     def _search(self) -> Steps[None]:
         """Grow trees from all first splits, a few at a time; the best of these is changed, and grown at all cuts."""
-        incumbent, starts = expand(self.node, self.run.incumbent.tree), self._from_nothing()
+        incumbent, starts = expand(self.node, self.run.incumbent.tree), self._from_nothing() or self._next_starts()
         grown: list[Found] = []
-        while True:
-            starts += self._next_starts()
+        while starts or grown:
             for splits in starts:
                 grown.append((yield from self.quick.grow(self.coarse, splits, self.depth)))
                 self._offer_coarse(grown[-1])
-            if not grown:
-                return
-            starts = []
             grown.sort(key=lambda found: found[0])
             _, tree = grown.pop(0)
-            for rank in range(MOST_RANKS):
+            for rank in range(MOST_RANKS if self._tried else 0):  # the first tree is needed soon
                 _, tree = yield from self._change(self.coarse, tree, self.depth, rank)
             found = yield from self._improve(self.coarse, self.quick, tree)
             self._offer_coarse(found)
             yield from self._refine(found[1])
-            if incumbent:
+            if incumbent and self._tried:
                 self._offer((yield from self._improve(self.node, self.grower, incumbent)))
                 incumbent = []
+            starts = self._next_starts()
 
     def _from_nothing(self) -> list[Splits]:
         """The start whose first split is that of the best tree of depth three, if it may be on any column."""
