@@ -210,23 +210,23 @@ seconds = time.process_time() - start
 start = time.process_time()
 PolicyTree(max_depth=3, min_samples_per_treatment=5, feature_costs=[.001] * 5, max_leaf_nodes=6).fit(X, rewards, T=T)
 constrained = time.process_time() - start
-start = time.process_time()
-PolicyTree(max_depth=None, regularization=.1).fit(X[:80], rewards[:80, :2])
-print(policytree.__file__, seconds_compiling(), seconds, constrained, time.process_time() - start)
+print(policytree.__file__, seconds_compiling(), seconds, constrained)
 """
 
 
 @pytest.mark.slow
-def test_the_first_trees_of_the_whole_wheel(tmp_path):
-    """In an empty environment: with three arms, under constraints and without a depth limit, by processor time."""
+def test_the_first_trees_of_depth_three_of_a_wheel(tmp_path):
+    """In an empty environment: with three arms and under constraints, by processor time. Releases try whole wheels."""
     if os.uname().machine != "x86_64" or sys.platform != "linux":
         pytest.skip("wheels hold kernels for Linux on x86-64")
     wheels = tmp_path / "wheels"
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
     work = {"POLICYTREE_WHEEL_FOLDER": str(tmp_path / "work")}
-    subprocess.run([ROOT / ".ci" / "wheel", wheels], check=True, capture_output=True, env=environment | work)
+    subprocess.run(
+        [ROOT / ".ci" / "wheel", wheels, "--only", "depth-three"], check=True, capture_output=True,
+        env=environment | work,
+    )  # fmt: skip
     (wheel,) = wheels.glob("*.whl")
-    assert wheel.stat().st_size < 15e6
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True, env=environment)
     same = [f"{name}=={metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")]  # those it was built for
@@ -243,6 +243,6 @@ def test_the_first_trees_of_the_whole_wheel(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     file, *numbers = done.stdout.split()
-    compiling_seconds, three_arms, constrained, unlimited = map(float, numbers)
+    compiling_seconds, three_arms, constrained = map(float, numbers)
     assert file.startswith(str(venv)) and compiling_seconds == 0
-    assert three_arms < 2 and constrained < 2 and unlimited < 2
+    assert three_arms < 2 and constrained < 2
