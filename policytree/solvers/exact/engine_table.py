@@ -239,8 +239,8 @@ ENGINES = (
     Engine(
         "incumbent search", "exact.incumbent_search",
         "Depth five and more, no leaf penalty; not where blocks apply.",
-        "Better trees long before a proof: Broward, depth five, 558 errors after a second with, 572 after ten seconds "
-        "without.",
+        "Better trees long before a proof. Depth five: Broward 558 errors after 1 s with, 572 after 10 s without; wilt "
+        "proved in 0.06 s with, 0.14 s without.",
         applies=lambda case: case.block_kind is None and incumbent_search_applies(case.problem, case.gates),
         kernels=_deeper_kernels,
     ),
