@@ -277,7 +277,6 @@ class _Search:
             self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
             if first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, self.gates):
                 first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
-        if target > 3:
             self._start_incumbents(order, hints, some_rows=first == 4)
         depths, duals = DepthEngine(run, self.blocks, self.starts), DualEngine(run)
         subsets = SubsetEngine(run, self.pairs, self.sets) if self.by_subsets else None
