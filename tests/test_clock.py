@@ -42,6 +42,23 @@ def test_a_limit_ends_a_search(monkeypatch):
     assert clock.status == Status.TIME_LIMIT
 
 
+def test_no_limit_ends_what_does_not_count(monkeypatch):
+    """Such as compiling in the midst of a search, however long it takes; the time before and after does."""
+    monkeypatch.setattr(clock_module, "time", time)
+    clock = Clock(0.2)
+
+    def search():
+        with clock.paused():
+            time.sleep(0.5)
+        stopped_early = clock.stopped
+        while not clock.stopped:
+            pass
+        return stopped_early
+
+    assert clock.watch(search) is False
+    assert clock.status == Status.TIME_LIMIT and 0.2 <= clock.seconds() < 0.5
+
+
 def test_errors_are_raised_where_the_search_was_started():
     def fail():
         raise ValueError("no such cut")

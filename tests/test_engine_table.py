@@ -13,7 +13,7 @@ import pytest
 from policytree.problem.types import Problem, SearchLimits, SizeGates
 from policytree.solvers.core import compilation
 from policytree.solvers.core.binning import bin_matrix
-from policytree.solvers.exact import direct
+from policytree.solvers.exact import direct, engines
 from policytree.solvers.exact.direct import NEVER, UNSIZED, solve_direct
 from policytree.solvers.exact.engine_table import ENGINES, Case, engines_for, kernels_of
 
@@ -106,8 +106,19 @@ def test_one_version_of_subsets_is_loaded_where_none_is(losses, kept, monkeypatc
     assert (solution.objective, solution.lower_bound) == (expected.objective, expected.lower_bound)
     versions = [kind for kernels, kind in loaded if kernels is compilation.SUBSETS]
     assert versions == [kept]
-    assert all(pair in loaded for pair in kernels_of(Case.of(given)) if pair not in compilation.SUBSET_KERNELS)
+    assert all(pair in loaded for pair in kernels_of(Case.of(given)) if pair not in compilation.SUBSET_VERSIONS)
     assert next_ones and all(pair in loaded for pair in next_ones)
+
+
+def test_a_search_loads_the_other_version_of_subsets(monkeypatch, rng):
+    """Where one is there from a search before, a first step for the choice alone would cost every small search."""
+    given = replace(problem(values=4, depth=None, penalty=0.3), losses=rng.random((60, 2)))
+    expected, loaded, load = solve_direct(given), [], engines.load_kernels
+    monkeypatch.setattr(direct, "are_loaded", lambda needed: needed == [(compilation.SUBSETS, "bits")])
+    monkeypatch.setattr(engines, "load_kernels", lambda needed: loaded.extend(needed) or load(needed))
+    solution = solve_direct(given)
+    assert loaded == [(compilation.SUBSETS, "lists")]
+    assert (solution.objective, solution.lower_bound) == (expected.objective, expected.lower_bound)
 
 
 GATES = SizeGates(

@@ -72,7 +72,8 @@ PAIR_ROUNDS = (refill_products, best_column)  # beside PAIRS, where losses chang
 
 SUBSETS = (search_subsets, best_intervals)
 SET_TABLE = (copy_table, place_of)
-SUBSET_KERNELS: list[tuple[tuple[Kernel, ...], str]] = [(SET_TABLE, ""), (SUBSETS, "lists"), (SUBSETS, "bits")]
+SUBSET_VERSIONS: list[tuple[tuple[Kernel, ...], str]] = [(SUBSETS, "lists"), (SUBSETS, "bits")]
+SUBSET_KERNELS = [(SET_TABLE, ""), *SUBSET_VERSIONS]
 CONFLICT_PAIRS = (fit_numbers,)
 
 ROW_DUALS = (

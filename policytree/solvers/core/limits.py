@@ -87,6 +87,7 @@ class Clock:
         self.flag = np.zeros(1, dtype=np.int64) if flag is None else flag
         self.status = Status.OPTIMAL
         self._asked = _ASKED.get()
+        self._paused = False
 
     @property
     def stopped(self) -> bool:
@@ -99,11 +100,15 @@ class Clock:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What is done within counts neither as time nor as memory of the search."""
+        """What is done within counts neither as time nor as memory of the search, whose thread may do it, too."""
         seconds, more = self.seconds(), 0 if self.memory_limit is None else resident_bytes() - self.memory_before
-        yield
-        self.start = time.perf_counter() - seconds
-        self.memory_before = 0 if self.memory_limit is None else resident_bytes() - more
+        self._paused = True
+        try:
+            yield
+        finally:
+            self.start = time.perf_counter() - seconds
+            self.memory_before = 0 if self.memory_limit is None else resident_bytes() - more
+            self._paused = False
 
     def stop(self, status: Status) -> None:
         """Raise the flag; the first reason stays."""
@@ -131,10 +136,10 @@ class Clock:
     def _look_on(self, task: Task[Any], look: Callable[[], None] | None) -> None:
         """Look at the clock, at the memory and for Ctrl-C until the task has ended or must stop."""
         while not task.wait(self._next_look()):
-            if self.time_limit is not None and self.seconds() >= self.time_limit:
+            if not self._paused and self.time_limit is not None and self.seconds() >= self.time_limit:
                 self.stop(Status.TIME_LIMIT)
                 break
-            if not self.fits_memory(0):
+            if not self._paused and not self.fits_memory(0):
                 self.stop(Status.MEMORY_LIMIT)
                 break
             if any(event.is_set() for event in self._asked):
@@ -144,7 +149,7 @@ class Clock:
                 look()
 
     def _next_look(self) -> float:
-        left = LOOK_EVERY if self.time_limit is None else self.time_limit - self.seconds()
+        left = LOOK_EVERY if self._paused or self.time_limit is None else self.time_limit - self.seconds()
         return max(0.0, min(LOOK_EVERY, left))
 
 

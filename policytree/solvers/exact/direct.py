@@ -13,8 +13,7 @@ from policytree.solvers.core import work_units
 from policytree.solvers.core.columns import without_gaps
 from policytree.solvers.core.compilation import (
     ALWAYS,
-    SET_TABLE,
-    SUBSET_KERNELS,
+    SUBSET_VERSIONS,
     SUBSETS,
     Needed,
     are_loaded,
@@ -152,17 +151,16 @@ def _load_and_search(case: Case, limits: SearchLimits, clock: Clock, merge: bool
     """Load the kernels that the search may call, then search.
 
     One of two versions of the search over subsets will do, and merged rows tell which. Where neither is loaded yet,
-    rows are merged first.
+    rows are merged first; otherwise that search loads the one that it needs.
     """
     begun: _Search | Solution | None = None
-    compile_seconds, needed = 0.0, kernels_of(case)
-    versions = [pair for pair in needed if pair in SUBSET_KERNELS]
-    if not are_loaded(versions):
-        needed = [pair for pair in needed if pair not in versions]
+    compile_seconds, every = 0.0, kernels_of(case)
+    needed = [pair for pair in every if pair not in SUBSET_VERSIONS]
+    if len(needed) < len(every) and not any(are_loaded([pair]) for pair in SUBSET_VERSIONS):
         with clock.paused():
             compile_seconds = load_kernels([(ALWAYS, "")], then=needed)
         begun = clock.watch(lambda: _begin(case, limits, clock, merge, choose_sets=True))
-        needed += begun.subset_kernels() if isinstance(begun, _Search) else []
+        needed += begun.version_of_subsets() if isinstance(begun, _Search) else []
     with clock.paused():
         compile_seconds += load_kernels(needed)
     note_addresses(clock.flag)
@@ -213,9 +211,9 @@ class _Search:
         if self.by_subsets:
             self.sets = choose_sets(self.run.node, self.run.restricted_roots, gates=self.gates)
 
-    def subset_kernels(self) -> Needed:
+    def version_of_subsets(self) -> Needed:
         """The kernels that keep subsets as was chosen; none if they are not searched."""
-        return [] if self.sets is None else [(SET_TABLE, ""), (SUBSETS, self.sets.keeps)]
+        return [] if self.sets is None else [(SUBSETS, self.sets.keeps)]
 
     def solve(self) -> Solution:
         """Search until the bound meets the incumbent or a limit strikes."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from policytree.problem.types import Status
 from policytree.solvers.core import work_units
+from policytree.solvers.core.compilation import SUBSETS, load_kernels
 from policytree.solvers.core.fixed_point import MOST_PRICED
 from policytree.solvers.core.rows import Node, Splits, rows_of, size_of
 from policytree.solvers.exact.binary_features import BinaryRoot, BinaryStack
@@ -33,7 +34,7 @@ from policytree.solvers.exact.run import (
     Run,
 )
 from policytree.solvers.exact.scheduler import Partition, Scheduler
-from policytree.solvers.exact.subset_search import SubsetSearch, start_subset_search
+from policytree.solvers.exact.subset_search import SubsetSearch, choose_sets, start_subset_search
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
 from policytree.solvers.kernels.base.layout import INF, NODES, SIMILAR
 from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, make_tables
@@ -213,6 +214,9 @@ class SubsetEngine:
 
     def __init__(self, run: Run, pairs: ConflictPairs, make: ListMaker | BitMaker | None = None):
         self.run, self.pairs = run, pairs
+        make = make or choose_sets(run.node, run.restricted_roots, gates=run.gates)
+        with run.clock.paused():
+            load_kernels([(SUBSETS, make.keeps)])
         most = -(-(run.incumbent.value - run.floor) // run.node.penalty)
         self.search: SubsetSearch | None = start_subset_search(
             run.node, most, run.clock, run.restricted_roots, gates=run.gates, make=make
