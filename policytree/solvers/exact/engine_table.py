@@ -209,15 +209,15 @@ ENGINES = (
     Engine(
         "subsets", "exact.subset_search",
         "A leaf penalty and no depth limit, or one above four.",
-        "Proofs without a depth limit. Where row duals alone prove, it costs: COMPAS, penalty 0.005, 0.83 s with and "
-        "0.64 s without.",
+        "Proofs without a depth limit. Where row duals alone prove, it costs: COMPAS, penalty 0.005, 0.26 s with and "
+        "0.23 s without.",
         applies=lambda case: case.deep and subset_search_applies(case.problem, case.gates),
         kernels=lambda case: [*SUBSET_KERNELS],
     ),
     Engine(
         "row duals", "exact.bounds.row_duals",
         "A leaf penalty, no depth limit or one above three, at most 16 columns, not all of two values.",
-        "COMPAS, penalty 0.005, no depth limit: proved in 0.83 s; without them a time limit, bound 1889 of 2384.",
+        "COMPAS, penalty 0.005, no depth limit: proved in 0.26 s; without them a time limit, bound 1889 of 2384.",
         applies=_row_duals_apply,
         kernels=lambda case: [(ROW_DUALS, "")],
     ),
