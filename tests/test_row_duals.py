@@ -433,7 +433,7 @@ def test_coarse_tables_that_memory_has_no_room_for_are_left_out(refused):
     prices = RowDuals(node, clock, replace(GATES, coarse_codes=(4, 8, 16), most_coarse_share=0.95))
     sizes = [table.n_rows for table in (prices.boxes, *(table for table, _ in prices.tables))]
     assert len(sizes) == 2 and sizes[0] < sizes[1] == node.n_rows and not prices.too_large
-    bound = prices.work(node.leaf()[0], [(-1, 0)] * 4, 3, 3.0)
+    bound = prices.work(node.leaf()[0], [(-1, 0)] * 4, 3, 0.7)
     assert not prices.tables and prices.floor + 5 * node.penalty < bound
 
 
