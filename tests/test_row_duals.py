@@ -422,6 +422,21 @@ def test_memory_limits_hold():
     assert prices.work(node.leaf()[0], [(-1, 0)], 3, 10.0) == prices.bound(5)
 
 
+@pytest.mark.parametrize("refused", [2, 3])
+def test_coarse_tables_that_memory_has_no_room_for_are_left_out(refused):
+    """Whichever of the two it is (the whole table asks first): the other one is still fitted, and then the whole."""
+    load_kernels([(ROW_DUALS, "")])
+    problem = noise_problem(0, rate=0.002)
+    node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, 100), True)
+    clock, asked = Clock(None, new_control()), []
+    clock.fits_memory = lambda more: asked.append(more) or len(asked) != refused
+    prices = RowDuals(node, clock, replace(GATES, coarse_codes=(4, 8, 16), most_coarse_share=0.95))
+    sizes = [table.n_rows for table in (prices.boxes, *(table for table, _ in prices.tables))]
+    assert len(sizes) == 2 and sizes[0] < sizes[1] == node.n_rows and not prices.too_large
+    bound = prices.work(node.leaf()[0], [(-1, 0)] * 4, 3, 0.7)
+    assert not prices.tables and prices.floor + 5 * node.penalty < bound
+
+
 def test_a_full_stack_is_hopeless_and_harmless():
     prices, _ = started(noise_problem(129))
     stack = prices.boxes.stack

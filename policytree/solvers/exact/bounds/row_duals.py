@@ -129,7 +129,8 @@ class RowDuals:
             for to, what in zip([*keys, *losses], [*self.node.keys, *self.losses], strict=True):
                 np.add.at(to, cell, what)
             table = DualFitting(codes, keys, losses, np.bincount(cell, scale, n), penalty, self.clock, gates)
-            tables.append((table, table.place[cell]))
+            if not table.too_large:  # it has no arrays to fit duals with
+                tables.append((table, table.place[cell]))
         return tables[::-1]
 
     @property
