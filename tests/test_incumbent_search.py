@@ -19,11 +19,13 @@ from policytree.solvers.core.compilation import load_kernels
 from policytree.solvers.core.limits import Clock, stopped_by
 from policytree.solvers.core.rows import costs_of_rows, depth_two, expand, new_control, prepare, size_of
 from policytree.solvers.core.scoring import scored_tree
+from policytree.solvers.exact import grow_incumbent as grow_incumbent_module
 from policytree.solvers.exact.engine_table import Case as SearchCase
 from policytree.solvers.exact.engine_table import kernels_of
+from policytree.solvers.exact.engines import DepthEngine
 from policytree.solvers.exact.grow_incumbent import grow_incumbent
 from policytree.solvers.exact.incumbent_search import LEAF, IncumbentSearch, at_few_cuts, pruned
-from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.run import STARTED, Run
 from tests.strategies import Case, planted_case
 
 #: Wherever it is possible, for as long as it finds anything.
@@ -208,3 +210,60 @@ def test_interrupted_beside_the_search_of_depth_four():
         found = solve_direct(case.problem(), SearchLimits(time_limit=60.0, progress=look))
     assert found.status is Status.INTERRUPTED
     assert found.objective <= min(seen) + 1e-9
+
+
+def test_subtrees_that_are_kept_are_bounded(monkeypatch):
+    """Dropping them costs work and changes nothing."""
+    case = planted_case(np.random.default_rng(49), 200, 4, 2, 9, max_depth=6)
+    expected = to_the_end(started(case))
+    monkeypatch.setattr(grow_incumbent_module, "MOST_KEPT", 5)
+    search = started(case)
+    assert to_the_end(search) == expected
+    assert 0 < len(search.grower._solved) <= 5
+
+
+def test_nothing_is_done_once_no_tree_can_be_better():
+    """A tree without errors ends the search, whatever work is left to it."""
+    rng = np.random.default_rng(50)
+    X = rng.integers(0, 9, (200, 4)).astype(float)
+    wrong = ((X[:, 0] > 3) ^ (X[:, 1] > 5) ^ (X[:, 2] > 4))[:, None] != np.arange(2)
+    search = started(Case(X, wrong.astype(float), max_depth=5))
+    assert to_the_end(search)[-1] == search.run.incumbent.bound
+    assert not search.advance(math.inf) and next(search._steps, None) is not None
+
+
+def test_trees_that_are_worse_than_the_incumbent_are_not_counted():
+    """The depth-first search may have found a better one since."""
+    search = started(planted_case(np.random.default_rng(46), 300, 4, 2, 9, max_depth=5))
+    search.run.incumbent.value = search.run.incumbent.bound + 1
+    assert not to_the_end(search) and search.run.used[STARTED] == 0
+
+
+def test_beside_constraint_generation_its_share_is_of_the_work_on_some_rows(monkeypatch):
+    """The rows inside take a small part of the work of all rows."""
+    rng = np.random.default_rng(51)
+    X = rng.integers(0, 30, (3_000, 4)).astype(float)
+    wrong = ((X[:, 0] > 9) ^ (X[:, 1] > 15) ^ (rng.random(3_000) < 0.02))[:, None] != np.arange(2)
+    turns = []
+    take_turn = DepthEngine.take_turn
+
+    def watch(engine, node, counters):
+        turns.append((node.n_rows, engine.run.node.n_rows))
+        take_turn(engine, node, counters)
+
+    monkeypatch.setattr(DepthEngine, "take_turn", watch)
+    case = Case(X, wrong.astype(float), max_depth=5)
+    solve_direct(case.problem(), SearchLimits(time_limit=20.0, gates=replace(GATES, start_saving=0.0)))
+    assert turns and all(inside < rows for inside, rows in turns)
+
+
+def test_first_trees_are_left_and_taken_up_beside_the_search():
+    """So a large table of few errors is not grown at all cuts before some of its rows are searched."""
+    case = planted_case(np.random.default_rng(52), 400, 4, 2, 40, max_depth=5)
+    whole, little, nothing = (started(case) for _ in range(3))
+    for search, seconds in (whole, math.inf), (little, 1e-3), (nothing, 0.0):
+        search.run.gates = replace(search.run.gates, most_start_seconds=seconds)
+    assert whole.begin() and not little.begin() and not nothing.begin()
+    expected = whole.best[0]
+    for search in little, nothing:
+        assert expected in to_the_end(search)

@@ -96,6 +96,7 @@ EXTREMES = {
     "start_share": (0, 1e6),
     "start_advance": (0, 1e6),
     "start_saving": (INF, 0),
+    "most_start_seconds": (INF, 0),
     "most_start_cuts": (1_000, 1),
     "most_layer_bytes": (INF, 0),
     "most_ratio_entries": (0, INF),

@@ -98,8 +98,8 @@ class Search(Protocol):
     def report(self) -> None:
         """Report progress."""
 
-    def take_turn(self, counters: np.ndarray) -> None:
-        """Let others work beside this search, which has done so much."""
+    def take_turn(self, node: Node, counters: np.ndarray) -> None:
+        """Let others work beside this search, which has done so much on the rows of a node."""
 
 
 class ConstraintGeneration:
@@ -215,7 +215,7 @@ class ConstraintGeneration:
             self.part = None
         counters = stack.take_counters()
         search.run.work += counters
-        search.take_turn(counters)
+        search.take_turn(part.node, counters)
         self._raise_bounds(f)
         search.report()
         return added

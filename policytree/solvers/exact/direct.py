@@ -356,7 +356,7 @@ class _Search:
         """Work on incumbents once depth three is proved, which took so much work; later on beside the search."""
         if self.starts is None:
             return
-        self.starts.rank(depths.values_of_first_splits())
+        self.starts.reorder(depths.values_of_first_splits())
         for _ in range(2):  # as depth five, about
             seconds = work_units.of_next_depth(self.run.node, seconds)
         seconds *= self.gates.start_advance

@@ -24,6 +24,7 @@ from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
 from policytree.solvers.exact.bounds.row_duals import PATIENCE, RowDuals
 from policytree.solvers.exact.constraint_generation import ConstraintGeneration, constraint_generation_applies
 from policytree.solvers.exact.depth_search import RootFeature, Stack
+from policytree.solvers.exact.grow_incumbent import Found
 from policytree.solvers.exact.incumbent_search import IncumbentSearch
 from policytree.solvers.exact.run import (
     CLOSED_BY_PAIRS,
@@ -154,10 +155,9 @@ class DepthEngine:
             if tree is not None:
                 cutoff, best = value, tree
             # One partition alone, which tells its own work, so that threads do not change what is found when.
-            if partition.place == 0 and self.starts is not None and self._search_beside(counters):
-                value, tree = self.starts.best
-                if value < cutoff:
-                    cutoff, best = value, tree
+            found = self._search_beside(self.run.node, counters) if partition.place == 0 else None
+            if found is not None and found[0] < cutoff:
+                cutoff, best = found
             with self.run.lock:
                 self.run.count(counters, cutoff)
                 if cutoff <= self.run.incumbent.bound:
@@ -165,17 +165,18 @@ class DepthEngine:
                 self.report()
         return cutoff, best
 
-    def _search_beside(self, counters: np.ndarray) -> bool:
-        """Give the search for incumbents its share of such work; returns whether it found a better tree."""
+    def _search_beside(self, node: Node, counters: np.ndarray) -> Found | None:
+        """Give the search for incumbents its share of such work on some rows; returns its tree if it is better."""
         if self.starts is None:
-            return False
-        work = work_units.of_depth(self.run.node, np.zeros_like(counters), counters)
-        return self.starts.advance(self.run.gates.start_share * work)
+            return None
+        work = work_units.of_depth(node, np.zeros_like(counters), counters)
+        return self.starts.best if self.starts.advance(self.run.gates.start_share * work) else None
 
-    def take_turn(self, counters: np.ndarray) -> None:
-        """Give the search for incumbents its share of such work, and take its tree if it is better."""
-        if self._search_beside(counters) and self.starts is not None:
-            self.run.incumbent.offer(*self.starts.best)
+    def take_turn(self, node: Node, counters: np.ndarray) -> None:
+        """Give the search for incumbents its share of such work on some rows, and take its tree if it is better."""
+        found = self._search_beside(node, counters)
+        if found is not None:
+            self.run.incumbent.offer(*found)
 
     def _raise_bound(self) -> None:
         if self.final:

@@ -10,6 +10,7 @@ from policytree.solvers.core.rows import Node, Splits, one_split, rows_of, two_s
 from policytree.solvers.exact.depth_search import Steps, last_of, steps_of_depth_three
 
 MOST_GROWN = 12  # levels of a tree that is made for an incumbent
+MOST_KEPT = 1 << 14  # subtrees, of some 1.5 kB each
 
 Found = tuple[int, Splits]  # a value, and the splits that have it, as the kernels write them
 
@@ -37,7 +38,7 @@ def grow_incumbent(node: Node, splits: Splits, depth: int, flag: np.ndarray, exa
 
 
 class Grower:
-    """Grows trees in steps, and keeps the subtrees of three levels that it has solved.
+    """Grows trees in steps, and keeps subtrees of three levels that it has solved; all are dropped once too many.
 
     Parameters
     ----------
@@ -110,6 +111,8 @@ class Grower:
             found = yield from steps_of_depth_three(part, self.flag)
             if self.flag[0]:
                 return found
+            if len(self._solved) >= MOST_KEPT:
+                self._solved.clear()
             self._solved[key] = found
         return self._solved[key]
 

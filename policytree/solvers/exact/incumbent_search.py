@@ -20,8 +20,10 @@ Cost: about depth three of all rows for every level above the last two that is g
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -40,6 +42,7 @@ from policytree.solvers.core.rows import (
     size_of,
     two_splits,
 )
+from policytree.solvers.core.scoring import right_children
 from policytree.solvers.exact.depth_search import Steps, last_of
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, Found, Grower
 from policytree.solvers.exact.run import STARTED, Run
@@ -81,7 +84,7 @@ class IncumbentSearch:
     Attributes
     ----------
     best : tuple
-        Value and splits of the best tree found, or of the incumbent at the start.
+        Value and splits of the last tree found that was better than the incumbent, or of the first incumbent.
     """
 
     def __init__(self, run: Run, order: np.ndarray, hints: np.ndarray):
@@ -93,7 +96,7 @@ class IncumbentSearch:
         self.grower = Grower(run.clock.flag, EXACT)
         self._tried: set[int] = set()  # columns of first splits
         self._balance = -run.gates.start_saving  # seconds of work that may be spent
-        self._steps = self._search()
+        self._steps: Iterator[float] = self._search()
 
     @cached_property
     def coarse(self) -> Node:
@@ -112,16 +115,27 @@ class IncumbentSearch:
         return self.best[0] < before
 
     def begin(self) -> bool:
-        """Grow a few trees from nothing, at few cuts first, whatever that takes; returns whether one is the best."""
-        before, bound = self.best[0], self.run.incumbent.bound
-        for splits in self._from_nothing(), self._next_starts():
-            grown = [last_of(self.quick.grow(self.coarse, start, self.depth)) for start in splits]
-            last_of(self._refine(min(grown, key=lambda found: found[0], default=self.best)[1]))
-            if self.best[0] <= bound or self.run.clock.stopped:
-                break
+        """Grow a few trees from nothing, at few cuts first; returns whether one is the best.
+
+        After ``most_start_seconds`` of work they are left, to be taken up beside the search: on some of the rows it may
+        prove a depth sooner than one tree is grown of all rows at all cuts.
+        """
+        before, left, first = self.best[0], self.run.gates.most_start_seconds, self._first_trees()
+        while left > 0 and (spent := next(first, None)) is not None:
+            left -= spent
+        self._steps = chain(first, self._steps)
         return self.best[0] < before
 
-    def rank(self, order: np.ndarray) -> None:
+    def _first_trees(self) -> Steps[None]:
+        for splits in self._from_nothing(), self._next_starts():
+            grown: list[Found] = []
+            for start in splits:
+                grown.append((yield from self.quick.grow(self.coarse, start, self.depth)))
+            yield from self._refine(min(grown, key=lambda found: found[0], default=self.best)[1])
+            if self._ended:
+                break
+
+    def reorder(self, order: np.ndarray) -> None:
         """Take other values of the first splits, of deeper trees, for those that were not tried."""
         self.order = order
 
@@ -132,12 +146,18 @@ class IncumbentSearch:
         """
         before = self.best[0]
         self._balance += seconds
-        while self._balance > 0 and self.best[0] == before and not self.run.clock.stopped:
+        while self._balance > 0 and self.best[0] == before and not self._ended:
             spent = next(self._steps, None)
             if spent is None:
                 break
             self._balance -= spent
         return self.best[0] < before
+
+    @property
+    def _ended(self) -> bool:
+        """Whether the search was stopped, or no tree is better than the best one."""
+        run = self.run
+        return run.clock.stopped or min(self.best[0], run.incumbent.value) <= run.incumbent.bound
 
     def _offer(self, found: Found) -> None:
         column, _ = found[1][0]
@@ -145,7 +165,7 @@ class IncumbentSearch:
             return
         if size_of(found[1])[1] > self.run.leaves:
             found = pruned(self.node, found[1], self.run.leaves)
-        if found[0] < min(self.best[0], FEASIBLE):
+        if found[0] < min(self.best[0], self.run.incumbent.value, FEASIBLE):
             self.best = found
             self.run.used[STARTED] += 1
 
@@ -234,7 +254,7 @@ class IncumbentSearch:
         column, _ = splits[0]
         if room < EXACT + 2 or column < 0 or part.shares_costs or not self._may_reroute():
             return splits
-        lower, now, all_rows = [], 0, np.arange(part.n_rows)
+        lower, all_rows = [], np.arange(part.n_rows)
         (one, left), (other, right) = sides(part, splits)
         at = part.codes[column] <= splits[0][1]
         now = part.paid(column)
@@ -300,10 +320,7 @@ def pruned(node: Node, splits: Splits, most: int) -> Found:
 def sides(part: Node, splits: Splits) -> list[tuple[Splits, Node]]:
     """Both subtrees of a tree's first split, and their rows at the prices that hold there."""
     column, cut = splits[0]
-    end, open_ = 1, 1
-    while open_ > 0:
-        open_ += 1 if splits[end][0] >= 0 else -1
-        end += 1
+    end = right_children([each for each, _ in splits])[0]
     left, below = part.codes[column] <= cut, part.below(column)
     rows = np.flatnonzero(left), np.flatnonzero(~left)
     return [(tree, rows_of(below, of)) for tree, of in zip((splits[1:end], splits[end:]), rows, strict=True)]
