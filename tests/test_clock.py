@@ -388,10 +388,14 @@ warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 12, (160, 4)).astype(float), rng.integers(0, 2, 160)
 model = OptimalTreeClassifier(3, 0.004, objective=sys.argv[1], time_limit=None).fit(X, y)
-start = time.perf_counter()
-optimum, least = model.fit(X, y).objective_value_, time.perf_counter() - start
-main, seen = threading.main_thread().ident, 0
-for moment in rng.uniform(0.0, least, 20):
+optimum, main, seen, tried, least = model.objective_value_, threading.main_thread().ident, 0, 0, np.inf
+for _ in range(5):
+    start = time.perf_counter()
+    model.fit(X, y)
+    least = min(least, time.perf_counter() - start)
+while tried < 20 or (seen == 0 and tried < 500):  # other processes may take the core at the wrong moments
+    tried += 1
+    moment = rng.uniform(0.0, least)
     found, timer = clone(model), threading.Timer(moment, signal.pthread_kill, (main, signal.SIGINT))
     try:
         timer.start()
@@ -415,7 +419,7 @@ print("some" if seen else "none")
 
 @pytest.mark.parametrize("objective", ["accuracy", "balanced_accuracy", "auc"])
 def test_bounds_hold_at_whatever_moment_ctrl_c_comes(objective):
-    """Of 20 searches that are interrupted after a random part of their time: the bound, the tree, and its value."""
+    """Of searches that are interrupted after a random part of their time: the bound, the tree, and its value."""
     command = [sys.executable, "-c", INTERRUPTED, objective]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert (done.stdout, done.stderr, done.returncode) == ("some\n", "", 0)

@@ -13,6 +13,7 @@ from sklearn.linear_model import Ridge
 
 from policytree import RewardEstimator
 from policytree.model_selection.folds import make_folds
+from policytree.weighting import stacking
 from policytree.weighting.boosting import boost
 from policytree.weighting.observed import observe
 from policytree.weighting.stacking import (
@@ -232,3 +233,17 @@ def test_targeting_carries_no_row_far_away(rng):
         Y = np.where(X["age"] < 40, 4.0, -4.0) * T + own.normal(size=n)
         fitted = RewardEstimator(cv=2, random_state=seed).fit(Y, T, X=X, propensity=0.5)
         assert fitted.regression_.abs().max(axis=None) < 30.0, "a ridge of the log-normal column alone reaches 13"
+
+
+def test_weights_where_scipy_goes_round_in_circles(rng, monkeypatch):
+    """Releases before 1.15 give up where columns are nearly the same: then another solver finds the same point."""
+    signal = rng.normal(size=60)
+    A = np.column_stack([*(signal + rng.normal(scale=s, size=60) for s in (0.5, 0.5, 2.0)), -signal])
+    expected = stacking.on_simplex(A, signal)
+
+    def nnls(A, b):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr(stacking, "nnls", nnls)
+    found = stacking.on_simplex(A, signal)
+    assert found == pytest.approx(expected, abs=1e-6) and (found >= 0).all()

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -476,7 +476,11 @@ def on_simplex(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The point ``w`` of least ``|A w - b|`` among those that are at least 0 and sum to one."""
     # The sum is a row of its own, heavy enough to hold; what rounding leaves is divided out.
     heavy = 1e3 * np.sqrt(len(b))
-    found = nnls(np.vstack([A, np.full((1, A.shape[1]), heavy)]), np.append(b, heavy))[0]
+    A, b = np.vstack([A, np.full((1, A.shape[1]), heavy)]), np.append(b, heavy)
+    try:
+        found = nnls(A, b)[0]
+    except RuntimeError:  # before scipy 1.15 it may go round in circles where columns are nearly the same
+        found = lsq_linear(A, b, (0, np.inf), method="bvls").x
     return found / found.sum()
 
 
