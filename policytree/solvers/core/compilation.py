@@ -97,11 +97,12 @@ STREAMED = (add_pairs, add_triples, find_leaves)
 STREAMED_TREES = (scan_cuts,)
 CODES = ("uint8", "uint16")
 # What takes longest to compile, before its callers and what waits for nothing: processes that share the work take from
-# the front what nobody has begun, so that a caller finds most of what it calls done, and the end is divided finely.
+# the front what nobody has begun, so that a caller finds most of what it calls done, and the end is divided finely. The
+# search over subsets, whose version helpers do not know when they start, is for the process that needs it.
 LONGEST_FIRST = (
-    long_pairs, short_pairs, *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, sweep, make_tables, take_intervals, sweep_next,
-    enter, move_inner, inherited_deep_bound, take_side, open_feature, push_child, choose_near, choose_cut, run_stack,
-    advance,
+    search_subsets, long_pairs, short_pairs, *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, sweep, make_tables,
+    take_intervals, sweep_next, enter, move_inner, inherited_deep_bound, take_side, open_feature, push_child,
+    choose_near, choose_cut, run_stack, advance,
 )  # fmt: skip
 PLACE = {kernel: i for i, kernel in enumerate(LONGEST_FIRST)}
 WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
