@@ -50,7 +50,7 @@ CASES = {
     "Broward d4": ("broward", 4, 628),
     "Broward d5": ("broward", 5, 557),
     "FICO d4": ("fico_heloc", 4, 2846),
-    "FICO d5": ("fico_heloc", 5, None),
+    "FICO d5": ("fico_heloc", 5, 2721),
     "rice d4": ("contree_rice", 4, 167),
     "rice d5": ("contree_rice", 5, 140),
     "fault d4": ("contree_fault", 4, None),
