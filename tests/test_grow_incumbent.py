@@ -14,7 +14,7 @@ from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import stopped_by
 from policytree.solvers.core.rows import expand, new_control, prepare
 from policytree.solvers.core.scoring import scored_tree
-from policytree.solvers.exact.depth_search import best_of_depth_three
+from policytree.solvers.exact.depth_search import last_of, steps_of_depth_three
 from policytree.solvers.exact.engine_table import Case, kernels_of
 from policytree.solvers.exact.grow_incumbent import grow_incumbent
 from tests.strategies import planted_case
@@ -95,7 +95,7 @@ def test_depth_five_has_three_exact_levels_in_hand_once_depth_three_is_proved():
             reached.set()
 
     node = prepare(problem, to_fixed_point(problem.losses, 0.0, 64), merge=True)
-    upper = best_of_depth_three(node, new_control())[1]
+    upper = last_of(steps_of_depth_three(node, new_control()))[1]
     best = grown(problem, upper, 5, exact=3)[1]
     assert best < grown(problem, upper, 5, exact=2)[1]
     with stopped_by(reached):

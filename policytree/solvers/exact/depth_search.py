@@ -138,13 +138,11 @@ class Stack:
         return done
 
 
-def best_of_depth_three(node: Node, flag: np.ndarray) -> tuple[int, Splits]:
-    """The best tree of three levels on the rows of a node, with all its splits; once stopped, the best one seen."""
-    return last_of(steps_of_depth_three(node, flag))
-
-
 def steps_of_depth_three(node: Node, flag: np.ndarray) -> Steps[tuple[int, Splits]]:
-    """The same in steps, a root feature each."""
+    """The best tree of three levels on the rows of a node, in steps of a root feature; once stopped, the best one seen.
+
+    It is given with all its splits.
+    """
     best, tree = node.leaf()[0] + node.penalty, [(-1, 0)]
     part, columns, codes = occurring(node)  # a cut must leave rows on both sides
     if not len(columns):
