@@ -106,6 +106,7 @@ from policytree.regimes.treatment_regime import TreatmentRegime as TreatmentRegi
 from policytree.report.material import About as About
 from policytree.report.regime_report import RegimeReport as RegimeReport
 from policytree.report.study_report import StudyReport as StudyReport
+from policytree.study.study import Study as Study
 from policytree.study_check import check_rewards as check_rewards
 from policytree.study_check import check_study as check_study
 from policytree.trees.tree import Tree as Tree

@@ -26,6 +26,7 @@ ORDER = [
     ("serialization",),
     ("model_selection",),
     ("weighting",),
+    ("study",),
     ("objectives",),
     ("guesses",),
     ("solvers",),
@@ -43,7 +44,7 @@ ORDER = [
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
 ONLY_FROM = {"datasets": {"exceptions"}}  # rooms that may import less than their rank allows
 # `estimator.plot()` is one lazy line to the pictures, as scikit-learn's users expect; nothing else may look upwards.
-DELEGATIONS = {("estimators", "plotting"), ("regimes", "plotting")}
+DELEGATIONS = {("estimators", "plotting"), ("regimes", "plotting"), ("study", "study_check")}
 
 LAZY = {"econml", "statsmodels", "matplotlib", "pyarrow", "duckdb", "dask", "distributed"}
 

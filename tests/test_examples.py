@@ -13,7 +13,7 @@ import pytest
 from policytree.common.docstrings import entries
 from tests.api_pages import PAGES, listed
 
-PACKAGES = ("policytree", "policytree.objectives", "policytree.solvers", "policytree.weighting")
+PACKAGES = ("policytree", "policytree.objectives", "policytree.solvers", "policytree.study", "policytree.weighting")
 DASK = "policytree.on_dask"
 SUPERSEDED = {"load_rand_hie", "plot_tree"}  # load_dataset and estimators' plot show what they do
 CHAIN = re.compile(r"^ +As (for|in) ", re.MULTILINE)  # instead of a description

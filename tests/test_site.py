@@ -141,7 +141,7 @@ def test_pictures_can_be_drawn(path, execute, monkeypatch):
     assert path.stem == "example_tables" or plt.get_fignums()
 
 
-@pytest.mark.parametrize("package", ["policytree", "policytree.objectives", "policytree.weighting"])
+@pytest.mark.parametrize("package", ["policytree", "policytree.objectives", "policytree.study", "policytree.weighting"])
 def test_every_public_name_has_a_page(package):
     stub = Path(importlib.import_module(package).__file__).with_suffix(".pyi")
     names = {name for module, name in listed() if module in (package, "policytree")}

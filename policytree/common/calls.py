@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Any, Self, TypeVar
@@ -13,6 +14,56 @@ from sklearn.base import BaseEstimator
 from policytree.exceptions import InputError, quoted
 
 R = TypeVar("R")
+
+
+class CallArguments(ABC):
+    """A value that stands for several arguments of a call, as a study does for Y, T, X and the rest."""
+
+    @abstractmethod
+    def data_arguments(self) -> dict[str, Any]:
+        """Arguments that say what was observed; a call that does not take one of them cannot be made."""
+
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """The same, and arguments that a call is given only if it takes them."""
+
+
+def takes_study(function: Callable[..., R]) -> Callable[..., R]:
+    """Decorator of functions ``(..., Y, T, *, X, ...)``: a study by position stands for Y, T and all it knows.
+
+    Raises
+    ------
+    InputError
+        If the study says what an argument by name says as well, or something that the function does not take.
+    """
+    parameters = inspect.signature(function).parameters
+    positional = [p.name for p in parameters.values() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> R:
+        if not args or not isinstance(args[-1], CallArguments):
+            return function(*args, **kwargs)
+        before = dict(zip(positional, args[:-1], strict=False))
+        return function(**before, **_of_study(args[-1], function.__name__, parameters, kwargs))
+
+    return called
+
+
+def _of_study(
+    study: CallArguments, name: str, parameters: Mapping[str, Parameter], beside: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments of a call that a study stands for, with those beside it."""
+    needed, offered = study.data_arguments(), study.arguments()
+    open_ended = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
+    for each in beside:
+        if offered.get(each) is not None:
+            raise InputError(f"{name} is given a study, which says {each} already; leave {each} out.")
+    for each, value in needed.items():
+        if value is not None and each not in parameters and not open_ended:
+            raise InputError(f"{name} knows no {each}, which the study has; make a study without it.")
+    taken = {each: value for each, value in offered.items() if each in parameters}
+    more = {each: value for each, value in needed.items() if value is not None} if open_ended else {}
+    return {**more, **taken, **beside}
 
 
 def either_order(method: Callable[..., R]) -> Callable[..., R]:
@@ -34,6 +85,8 @@ def either_order(method: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(method)
     def checked(self: Any, *args: Any, **kwargs: Any) -> R:
+        if len(args) == 1 and isinstance(args[0], CallArguments):
+            return method(self, **_of_study(args[0], name, inspect.signature(method).parameters, kwargs))
         if len(args) > 2:
             call = ", ".join(["Y", "T", *(f"{each}={each}" for each in named[: len(args) - 2])])
             raise InputError(

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import either_order
+from policytree.common.calls import CallArguments, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import as_series, sorted_labels
@@ -147,6 +147,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
     __metadata_request__score: ClassVar = {"T": True}
 
     @overload
+    def fit(self, study: CallArguments, /) -> Self: ...
+    @overload
     def fit(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[_FitArguments]) -> Self: ...
     @overload
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
@@ -181,7 +183,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
         target_W: Table | None = None,
         target_weights: Column | None = None,
     ) -> Self:
-        """Estimate rewards and find the tree: ``fit(Y, T, X=X)``, or ``fit(X, Y, T=T)`` as in scikit-learn.
+        """Estimate rewards and find the tree: ``fit(study)``, ``fit(Y, T, X=X)``, or scikit-learn's ``fit(X, Y, T=T)``.
+
+        A :class:`policytree.Study` by position says all that follows.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import NestedParameters, either_order
+from policytree.common.calls import CallArguments, NestedParameters, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -288,6 +288,8 @@ class RewardEstimator(NestedParameters):
         return {**super().__getstate__(), "executor": None}
 
     @overload
+    def fit(self, study: CallArguments, /) -> Self: ...
+    @overload
     def fit(self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[_FitArguments]) -> Self: ...
     @overload
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
@@ -320,8 +322,9 @@ class RewardEstimator(NestedParameters):
     ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
-        ``fit(Y, T, X=X)``, or ``fit(X, Y, T=T)`` as in scikit-learn: two arguments by position are X and Y if ``T`` has
-        a name. So are those of ``fit_predict`` and ``predict_rewards``.
+        ``fit(study)`` of a :class:`policytree.Study`, which says all that follows; ``fit(Y, T, X=X)``; or ``fit(X, Y,
+        T=T)`` as in scikit-learn: two arguments by position are X and Y if ``T`` has a name. So are those of
+        ``fit_predict`` and ``predict_rewards``.
 
         Parameters
         ----------

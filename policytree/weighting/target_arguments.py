@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
+from policytree.common.calls import takes_study
 from policytree.common.validation import as_series, stratum_codes, weights
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
@@ -21,7 +22,7 @@ R = TypeVar("R")
 NAMES = ("target_X", "target_W", "target_weights")
 
 
-def stacks_target(function: Callable[P, R]) -> Callable[P, R]:
+def stacks_target(function: Callable[P, R]) -> Callable[..., R]:
     """Decorator of what takes ``Y``, ``T``, ``X`` and ``study``: people of ``target_X`` become rows of one table.
 
     They are put below those of the study, with ``study=False``. A target that holds exactly the
@@ -30,6 +31,7 @@ def stacks_target(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
     collected = [p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD]
 
+    @takes_study
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         if all(kwargs.get(name) is None for name in NAMES):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -81,6 +82,7 @@ class OfferRule:
         return f"net of {' and of '.join(said)}" if said else "before any costs"
 
 
+@takes_study
 @shares_documentation(STUDY)
 def offer_rule(
     estimator: DRPolicyTree,

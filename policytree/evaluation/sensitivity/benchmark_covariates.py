@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import pandas as pd
 from sklearn.base import clone
 
+from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Table
@@ -18,6 +19,7 @@ from policytree.weighting.reward_arguments import is_instrumental
 from policytree.weighting.reward_estimator import RewardEstimator
 
 
+@takes_study
 @shares_documentation(STUDY)
 def nuisances_without(
     estimator: Any,

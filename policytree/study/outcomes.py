@@ -1,0 +1,272 @@
+"""Kinds of outcome: numbers, an event in words, numbers some of which are missing, times to an event."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from policytree.exceptions import InputError
+from policytree.study.columns import values_shown
+from policytree.weighting.observed import WEIGHT, Observed
+
+FEW_VALUES = 10  # of a column whose values a message can list
+
+
+class Outcome(ABC):
+    """How one column, and the columns beside it, say what came of every person.
+
+    A new kind is a frozen dataclass with these methods; the study asks nothing else of it.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import pandas as pd
+    >>> from policytree import Study
+    >>> from policytree.study import Outcome
+    >>> @dataclass(frozen=True)
+    ... class Change(Outcome):
+    ...     column: str
+    ...     since: str
+    ...     def columns(self):
+    ...         return {"outcome": self.column, "baseline": self.since}
+    ...     def arguments(self, table):
+    ...         return {"Y": (table[self.column] - table[self.since]).rename(f"change of {self.column}")}
+    >>> table = pd.DataFrame({"arm": list("aabb"), "age": [30, 40, 50, 60]})
+    >>> table = table.assign(before=[1, 2, 3, 4], after=[2, 2, 5, 5])
+    >>> Study(table, treatment="arm", outcome=Change("after", "before")).observed.y.tolist()
+    [1.0, 0.0, 2.0, 1.0]
+    """
+
+    column: str
+
+    def columns(self) -> dict[str, str]:
+        """Every column that the kind reads, by its role in words; the outcome itself first."""
+        return {"outcome": self.column}
+
+    @abstractmethod
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """``Y``, and what :meth:`policytree.RewardEstimator.fit` takes beside it to say how it was observed.
+
+        Raises
+        ------
+        InputError
+            If the columns cannot be read in this way.
+        """
+
+    def settled(self, observed: Observed) -> Outcome:
+        """The same with what the rows decided, such as a horizon that nobody named."""
+        del observed
+        return self
+
+    def mean(self, observed: Observed) -> str:
+        """What the outcome is on average, in words."""
+        del observed
+        return f"mean {self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Outcome):
+    """An outcome that is a number in every row.
+
+    Parameters
+    ----------
+    column : str
+
+    Examples
+    --------
+    >>> from policytree.study import Number
+    >>> Number("score").columns()
+    {'outcome': 'score'}
+    """
+
+    column: str
+
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """``Y``."""
+        return {"Y": table[self.column]}
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Outcome):
+    """An outcome in texts or codes, one of which is an event: 1 where it is met, 0 elsewhere.
+
+    Parameters
+    ----------
+    column : str
+    value : optional
+        The value that stands for the event.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from policytree.study import Event
+    >>> Event("status", "relapse").arguments(pd.DataFrame({"status": ["relapse", "well"]}))["Y"].tolist()
+    [1.0, 0.0]
+    """
+
+    column: str
+    value: Any
+
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """``Y``, missing where the column is."""
+        column = table[self.column]
+        return {"Y": met(column, self.value).astype(float).where(column.notna()).rename(self.column)}
+
+    def mean(self, observed: Observed) -> str:
+        """The share of rows with the event."""
+        del observed
+        return f"share with {self.column} = {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class MayBeMissing(Outcome):
+    """An outcome that is missing in some rows, which stay: weighted for who is missing, given covariates and treatment.
+
+    Parameters
+    ----------
+    of : str or Outcome
+        The column, or the kind of the outcome where it is known: :class:`Number` or :class:`Event`.
+
+    Examples
+    --------
+    >>> from policytree.study import Event, MayBeMissing
+    >>> MayBeMissing("score").column, MayBeMissing(Event("status", "relapse")).column
+    ('score', 'status')
+    """
+
+    of: str | Number | Event
+
+    @property
+    def column(self) -> str:  # type: ignore[override]
+        """The column of the outcome."""
+        return self.of if isinstance(self.of, str) else self.of.column
+
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """``Y`` with its gaps, and that rows without it are weighted for."""
+        known = Number(self.of) if isinstance(self.of, str) else self.of
+        return {**known.arguments(table), "missing_outcome": WEIGHT}
+
+    def mean(self, observed: Observed) -> str:
+        """That of the outcome where it is known."""
+        return f"mean {self.column}" if isinstance(self.of, str) else self.of.mean(observed)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeToEvent(Outcome):
+    """A time to an event, censored in some rows, and what it counts for.
+
+    Parameters
+    ----------
+    time : str
+        Column of the times at which follow-up ended, by the event or by censoring.
+    event : str
+        Column that says how: 1 (or True) at the event, 0 (or False) where the row was censored.
+    happened : optional
+        The value of ``event`` that stands for the event, where it is not of 1 and 0; all others count as censored.
+    cause : optional
+        The value of ``event`` that is asked about, where there are several causes; 0 then stands for censoring.
+    horizon : float, optional
+        Time up to which events count. By default the rows decide (:meth:`policytree.RewardEstimator.fit`).
+    measure : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
+        What an outcome counts for: the restricted mean survival time (the default) or the probability of no event;
+        with ``cause``, the time lost to it (the default then) or its cumulative incidence.
+    entry : str, optional
+        Column of the times from which on rows were followed (left truncation).
+
+    Examples
+    --------
+    >>> from policytree.study import TimeToEvent
+    >>> TimeToEvent("days", event="died", horizon=365).columns()
+    {'outcome': 'days', 'event': 'died'}
+    """
+
+    time: str
+    event: str
+    happened: Any = None
+    cause: Any = None
+    horizon: float | None = None
+    measure: str | None = None
+    entry: str | None = None
+
+    @property
+    def column(self) -> str:  # type: ignore[override]
+        """The column of the times."""
+        return self.time
+
+    def columns(self) -> dict[str, str]:
+        """Times, events and entries."""
+        entry = {} if self.entry is None else {"entry": self.entry}
+        return {"outcome": self.time, "event": self.event, **entry}
+
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """``Y``, ``event`` and what they count for.
+
+        Raises
+        ------
+        InputError
+            If both ``happened`` and ``cause`` name a value, or the column never holds it.
+        """
+        if self.happened is not None and self.cause is not None:
+            raise InputError(
+                "happened and cause both name a value of the event's column; with cause leave happened out."
+            )
+        event = table[self.event]
+        if self.happened is not None:
+            event = met(event, self.happened).astype(int)
+        return {
+            "Y": table[self.time],
+            "event": event,
+            "horizon": self.horizon,
+            "target": self.measure,
+            "cause": self.cause,
+            "entry": None if self.entry is None else table[self.entry],
+        }
+
+    def settled(self, observed: Observed) -> Outcome:
+        """The same with the horizon and the measure that hold."""
+        assert observed.times is not None, "they are times to an event"
+        return replace(self, horizon=observed.times.horizon, measure=observed.times.target.name)
+
+    def mean(self, observed: Observed) -> str:
+        """Such as "mean days up to 365"."""
+        assert observed.times is not None, "they are times to an event"
+        return observed.times.described(self.time)
+
+
+def met(column: pd.Series, value: Any) -> pd.Series:
+    """Rows of a column that hold a value, (n,) of bool; at least one does. Texts are compared without outer blanks.
+
+    Raises
+    ------
+    InputError
+        If none does.
+    """
+    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    found = column.eq(value) if numeric else column.astype("string").str.strip().eq(str(value).strip())
+    rows = found.fillna(False).astype(bool) & column.notna()
+    if not rows.any():
+        raise InputError(
+            f"Column {column.name!r} never holds {value!r}; its values are {values_shown(column, FEW_VALUES)}."
+        )
+    return rows
+
+
+def as_outcome(outcome: str | Outcome) -> Outcome:
+    """A column's name as the kind :class:`Number`; a kind as it is.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    if isinstance(outcome, str):
+        return Number(outcome)
+    if not isinstance(outcome, Outcome):
+        raise InputError(
+            "outcome must be the name of a column or a kind of outcome (Number, Event, MayBeMissing, TimeToEvent); "
+            f"got {outcome!r}."
+        )
+    return outcome

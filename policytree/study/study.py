@@ -1,0 +1,425 @@
+"""Study: a table whose columns have their roles, validated once and passed whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from policytree.common.calls import CallArguments
+from policytree.common.typing import Table
+from policytree.common.validation import check_choice, position_of
+from policytree.data.feature_encoder import FeatureEncoder, as_pandas
+from policytree.exceptions import InputError, quoted
+from policytree.study.assignments import Assignment, as_assignment
+from policytree.study.columns import holds_tables, names_of, refuse_two_roles, require_column
+from policytree.study.outcomes import Outcome, as_outcome
+from policytree.study.populations import Population
+from policytree.study.summary import summary_html, summary_text
+from policytree.weighting.observed import Observed, observe
+from policytree.weighting.propensities import propensity_matrix
+from policytree.weighting.target_arguments import with_target
+
+if TYPE_CHECKING:
+    from policytree.study_check import StudyCheck
+
+DIRECTIONS = ("maximize", "minimize")
+BETTER = {"maximize": "larger is better", "minimize": "smaller is better", None: "nobody said which way is better"}
+MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless they are named as covariates
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class Study(CallArguments):
+    """Rows of a trial or an observational study, and which columns are what.
+
+    It is made once, checked once and passed whole: ``DRPolicyTree().fit(study)``, ``cross_val_policy_value(model,
+    study)``, ``study.check()``. It takes the place of Y, T, X and whatever else such calls take.
+
+    Parameters
+    ----------
+    table : table of shape (n, columns)
+        A row per person (or per person and visit, with ``cluster``), columns with names: pandas, polars, pyarrow.
+    treatment : str or Assignment
+        Column of the treatment that every row got; or a kind of assignment (:class:`policytree.study.Offered`, where
+        people could refuse).
+    outcome : str or Outcome
+        Column of the outcome, a number; or a kind of outcome: :class:`policytree.study.Event`,
+        :class:`policytree.study.MayBeMissing`, :class:`policytree.study.TimeToEvent`.
+    direction : {"maximize", "minimize"}, optional
+        Which way the outcome is better. None says that nobody said it.
+    covariates : sequence of str, optional
+        What a rule may split on. By default every column without another role, but for dates and for texts of more than
+        50 values; they must have been known before treatment was chosen.
+    confounders : sequence of str
+        Further columns to adjust for, which a rule does not see.
+    exclude : sequence of str
+        Columns that are no covariates, where ``covariates`` is left out.
+    propensity : number, str or mapping, optional
+        Known probabilities of treatment (of offers, where people could refuse): by label, numbers or names of columns;
+        or one number or column, of two treatments the probability of the second in sorted order. None: estimated.
+    control : label, optional
+        The treatment that others are compared with.
+    cluster : str, optional
+        Column of clusters, such as persons with several rows: rows that share one are dependent.
+    strata : sequence of str
+        Columns of the blocks within which treatment was assigned.
+    weights : str, optional
+        Column of sampling weights >= 0.
+    arm_costs : mapping of label to number or str
+        What treatments cost in the outcome's unit: numbers, or names of columns. Values of rules are net of them.
+    further_outcomes : mapping of str to {"minimize", "maximize"}
+        Columns of further outcomes, which rules are judged by or limited in, and which way they are better.
+    subgroups : sequence of str
+        Columns of groups of people by which rules are described or limited.
+    population : Population, optional
+        The people whom the rule is for, if they are not those of the study.
+    name : str
+        What reports call the study.
+
+    Attributes
+    ----------
+    observed : Observed
+        Outcomes, treatments, weights and clusters, checked, as arrays.
+    notes : tuple of str
+        What was decided without being asked, a sentence each.
+
+    Raises
+    ------
+    InputError
+        If a column is not there, has two roles or cannot be used as what it is said to be: one sentence that names it
+        and the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import DRPolicyTree, Study
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"age": rng.uniform(20, 80, size=200), "arm": np.repeat(["drug", "none"], 100)})
+    >>> gain = np.where(table["age"] > 50, 1.0, -1.0)
+    >>> table["score"] = (table["arm"] == "drug") * gain + rng.normal(size=200)
+    >>> chances = {"drug": 0.5, "none": 0.5}
+    >>> study = Study(table, treatment="arm", outcome="score", direction="maximize", propensity=chances)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(study)
+    >>> model.predict(pd.DataFrame({"age": [30.0, 70.0]})).tolist()
+    ['none', 'drug']
+    """
+
+    table: pd.DataFrame
+    treatment: Assignment
+    outcome: Outcome
+    direction: str | None
+    covariates: tuple[str, ...]
+    confounders: tuple[str, ...]
+    propensity: Any
+    control: Any
+    cluster: str | None
+    strata: tuple[str, ...]
+    weights: str | None
+    arm_costs: Mapping[Any, float | str]
+    further_outcomes: Mapping[str, str]
+    subgroups: tuple[str, ...]
+    population: Population | None
+    name: str
+    notes: tuple[str, ...]
+    observed: Observed = field(repr=False)
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        treatment: str | Assignment,
+        outcome: str | Outcome,
+        direction: str | None = None,
+        covariates: Sequence[str] | None = None,
+        confounders: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        propensity: float | str | Mapping[Any, float | str] | None = None,
+        control: Any = None,
+        cluster: str | None = None,
+        strata: Sequence[str] = (),
+        weights: str | None = None,
+        arm_costs: Mapping[Any, float | str] | None = None,
+        further_outcomes: Mapping[str, str] | None = None,
+        subgroups: Sequence[str] = (),
+        population: Population | None = None,
+        name: str = "",
+    ) -> None:
+        if direction is not None:
+            check_choice(direction, "direction", DIRECTIONS)
+        if population is not None and not isinstance(population, Population):
+            raise InputError(f"population must be a Population of people, or None; got {quoted(population)}.")
+        self._set(
+            table=_named(table), treatment=as_assignment(treatment), outcome=as_outcome(outcome), direction=direction,
+            confounders=names_of(confounders, "confounders"), propensity=propensity, control=control, cluster=cluster,
+            strata=names_of(strata, "strata"), weights=weights, arm_costs=dict(arm_costs or {}),
+            further_outcomes=dict(further_outcomes or {}), subgroups=names_of(subgroups, "subgroups"),
+            population=population, name=name, notes=(),
+        )  # fmt: skip
+        self._settle(covariates, names_of(exclude, "exclude"))
+
+    def _set(self, **values: Any) -> None:
+        """Set fields while the study is made: it is frozen from then on."""
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+    def _settle(self, covariates: Sequence[str] | None, exclude: tuple[str, ...]) -> None:
+        """Check every role, and choose the covariates where nobody named them."""
+        for role, column in (*self._roles(), *(("exclude", column) for column in exclude)):
+            require_column(self.table, column, role)
+        refuse_two_roles(self._exclusive())
+        if covariates is None:
+            chosen, notes = _default_covariates(self.table, {*(column for _, column in self._roles()), *exclude})
+            self._set(covariates=chosen, notes=notes)
+        elif exclude:
+            raise InputError("covariates names all covariates; leave exclude out, or let it alone say what they are.")
+        else:
+            named = names_of(covariates, "covariates")
+            if not named:
+                raise InputError("covariates names no column, so that no rule could ask anything; name some.")
+            for column in named:
+                require_column(self.table, column, "covariates")
+            refuse_two_roles([*self._exclusive(), *(("covariate", column) for column in named)])
+            self._set(covariates=named, confounders=tuple(c for c in self.confounders if c not in named))
+        FeatureEncoder.fit(self.table[[*self.covariates, *self.confounders]], argument="The table")
+        observed = observe(**self._observed_arguments())
+        self._set(observed=observed, outcome=self.outcome.settled(observed))
+        if self.propensity is not None:
+            assigned = observed if observed.instrument is None else observed.by_offer()
+            propensity_matrix(self._propensity(), observed.n, assigned.treatments, assigned.what)
+        if self.control is not None:
+            position_of(self.control, observed.treatments, "control")
+        for label, cost in self.arm_costs.items():
+            position_of(label, observed.treatments, "arm_costs")
+            if isinstance(cost, str):
+                require_column(self.table, cost, f"arm_costs of {label}")
+        for column, way in self.further_outcomes.items():
+            check_choice(way, f"further_outcomes[{column!r}]", DIRECTIONS)
+        if self.population is not None:
+            with_target(self.fit_arguments())
+
+    # --- what it is ---
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.table)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def treatments(self) -> list[Any]:
+        """Labels of the treatments, sorted."""
+        return self.observed.treatments.tolist()
+
+    @property
+    def X(self) -> pd.DataFrame:
+        """The covariates, (n, p)."""
+        return self.table[list(self.covariates)]
+
+    @property
+    def W(self) -> pd.DataFrame | None:
+        """The confounders, (n, q), or None."""
+        return self.table[list(self.confounders)] if self.confounders else None
+
+    @property
+    def mean_outcome(self) -> str:
+        """What values of rules are, in words: "mean score", "mean days up to 365"."""
+        return self.outcome.mean(self.observed)
+
+    def __getitem__(self, rows: Any) -> Study:
+        """Some of the rows, by positions, a slice or a boolean mask; roles and what the rows decided stay."""
+        mask = np.asarray(rows) if not isinstance(rows, slice) else rows
+        if isinstance(mask, np.ndarray) and mask.dtype == bool and len(mask) != self.n:
+            raise InputError(f"The mask has {len(mask)} values, but the study has {self.n} rows; give one per row.")
+        return replace_table(self, self.table.iloc[mask])
+
+    def check(self) -> StudyCheck:
+        """What is suspicious about the data: :func:`policytree.check_study` of this study."""
+        from policytree.study_check import check_study
+
+        return check_study(self)
+
+    def __repr__(self) -> str:
+        return f"<Study: {self.n:,} rows, {self.treatment.column}, {self.mean_outcome}>"
+
+    def __str__(self) -> str:
+        return summary_text(self.summary())
+
+    def _repr_html_(self) -> str:
+        return summary_html(self.summary(), self.counts())
+
+    def summary(self) -> dict[str, str]:
+        """What the study is, in words by what they are about."""
+        clusters = len(np.unique(self.observed.clusters))
+        control = "" if self.control is None else f"; control {self.control}"
+        found = {
+            "rows": f"{self.n:,}" + ("" if self.cluster is None else f" in {clusters:,} clusters ({self.cluster})"),
+            "outcome": f"{self.mean_outcome}, {BETTER[self.direction]}",
+            "treatment": f"{self.treatment.column}: {', '.join(map(str, self.treatments))}{control}",
+            "propensity": "estimated" if self.propensity is None else f"known: {_said(self.propensity)}",
+            "covariates": ", ".join(self.covariates),
+        }
+        more = {
+            "confounders": ", ".join(self.confounders), "strata": ", ".join(self.strata), "weights": self.weights or "",
+            "offers": self.treatment.assigned if self.observed.instrument is not None else "",
+            "costs": ", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items()),
+            "population": "" if self.population is None else f"{len(self.population.people):,} other people",
+        }  # fmt: skip
+        return found | {about: text for about, text in more.items() if text}
+
+    def counts(self) -> pd.DataFrame:
+        """Rows of every treatment, and the mean outcome of those that are known, as observed."""
+        from policytree.weighting.completion import unadjusted
+
+        seen = unadjusted(self.observed)
+        rows = np.bincount(self.observed.arm, minlength=len(self.treatments))
+        known = np.ones(seen.n, dtype=bool) if seen.seen is None else seen.seen
+        means = [np.average(seen.y[own], weights=seen.weight[own]) for k in range(seen.n_arms)
+                 for own in [known & (seen.arm == k)]]  # fmt: skip
+        return pd.DataFrame(
+            {"rows": rows, "share": rows / self.n, self.mean_outcome: means},
+            index=pd.Index(self.treatments, name=self.treatment.column),
+        )
+
+    # --- what calls take ---
+
+    def data_arguments(self) -> dict[str, Any]:
+        """``Y, T, sample_weight, groups, strata``, how outcomes and treatments were observed, and other people."""
+        of_population = {} if self.population is None else self.population.arguments(self.covariates, self.confounders)
+        return self._observed_arguments() | of_population
+
+    def fit_arguments(self) -> dict[str, Any]:
+        """What nuisance models take: the same with ``X``, ``W`` and ``propensity``."""
+        return self.data_arguments() | {"X": self.X, "W": self.W, "propensity": self._propensity()}
+
+    def arguments(self) -> dict[str, Any]:
+        """The same with all that learning and judging a rule takes: costs, further outcomes, groups, the control."""
+        table = self.table
+        return {
+            **self.fit_arguments(),
+            "sample_treatment_costs": self._by_label(self.arm_costs) or None,
+            "outcomes": {name: (table[name].astype(np.float64), way) for name, way in self.further_outcomes.items()}
+            or None,
+            "subgroups": table[list(self.subgroups)] if self.subgroups else None,
+            "control": self.control,
+            "direction": self.direction,
+            "known_propensity": self.propensity is not None,
+        }
+
+    def _observed_arguments(self) -> dict[str, Any]:
+        """What :func:`observe` takes."""
+        table = self.table
+        return {
+            **self.outcome.arguments(table),
+            **self.treatment.arguments(table),
+            "sample_weight": None if self.weights is None else table[self.weights],
+            "groups": None if self.cluster is None else table[self.cluster],
+            "strata": table[list(self.strata)] if self.strata else None,
+        }
+
+    def _propensity(self) -> Any:
+        """Known probabilities with the columns in place of their names."""
+        if isinstance(self.propensity, str):
+            return self.table[self.propensity]
+        if not isinstance(self.propensity, Mapping):
+            return self.propensity
+        named = self._by_label(self.propensity)
+        if any(isinstance(each, pd.Series) for each in named.values()):
+            return pd.DataFrame(named, index=self.table.index)
+        return named
+
+    def _by_label(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {label: self.table[value] if isinstance(value, str) else value for label, value in values.items()}
+
+    # --- roles ---
+
+    def _exclusive(self) -> Iterator[tuple[str, str]]:
+        """Columns of which each has this role alone, with the role in words."""
+        yield from self.outcome.columns().items()
+        yield from self.treatment.columns().items()
+        if self.weights is not None:
+            yield "weights", self.weights
+        yield from (("further outcome", column) for column in self.further_outcomes)
+
+    def _roles(self) -> Iterator[tuple[str, str]]:
+        """Every column that has a role other than that of a covariate."""
+        yield from self._exclusive()
+        if self.cluster is not None:
+            yield "cluster", self.cluster
+        for role in ("confounders", "subgroups"):
+            yield from ((role, column) for column in getattr(self, role))
+        yield from (("strata", column) for column in self.strata if column in self.confounders)
+        yield from (("propensity", column) for column in _columns_in(self.propensity))
+        yield from (("arm_costs", column) for column in _columns_in(self.arm_costs))
+
+
+def replace_table(study: Study, table: pd.DataFrame) -> Study:
+    """The same study of other rows: a new one by the same roles, with the horizon and the measure that hold."""
+    return Study(
+        table, treatment=study.treatment, outcome=study.outcome, direction=study.direction,
+        covariates=study.covariates, confounders=study.confounders, propensity=study.propensity, control=study.control,
+        cluster=study.cluster, strata=study.strata, weights=study.weights, arm_costs=study.arm_costs,
+        further_outcomes=study.further_outcomes, subgroups=study.subgroups, population=study.population,
+        name=study.name,
+    )  # fmt: skip
+
+
+def _named(table: Table) -> pd.DataFrame:
+    """The table as a pandas frame whose columns have names that are texts."""
+    frame = as_pandas(table)
+    if frame is None:
+        raise InputError(
+            "Study takes a table with named columns (pandas, polars or pyarrow); got "
+            f"{type(table).__name__}. Arrays go with fit(Y, T, X=X)."
+        )
+    if not len(frame):
+        raise InputError("The table has no rows; give a row for every person.")
+    return frame.set_axis([str(column) for column in frame.columns], axis=1)
+
+
+def _columns_in(values: Any) -> list[str]:
+    """Names of columns among numbers."""
+    if isinstance(values, str):
+        return [values]
+    return [value for value in values.values() if isinstance(value, str)] if isinstance(values, Mapping) else []
+
+
+def _said(propensity: Any) -> str:
+    if isinstance(propensity, Mapping):
+        return ", ".join(
+            f"{label} {value if isinstance(value, str) else f'{value:g}'}" for label, value in propensity.items()
+        )
+    return str(propensity)
+
+
+def _default_covariates(table: pd.DataFrame, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Every column without another role, but for those that no rule could use; and what to tell the user."""
+    chosen, notes = [], []
+    for name in table.columns:
+        column = table[name]
+        if name in used:
+            continue
+        if holds_tables(column):
+            raise InputError(
+                f"Column {name!r} holds lists or tables, on which no tree can split; leave it out by exclude, or make "
+                "numbers or texts of it."
+            )
+        if pd.api.types.is_datetime64_any_dtype(column):
+            notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
+        elif not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
+            notes.append(
+                f"Column {name!r} has {column.nunique():,} different texts and was left out of the covariates."
+            )
+        else:
+            chosen.append(name)
+    if not chosen:
+        raise InputError("No column is left for a rule to split on; name some as covariates.")
+    first = (
+        "Nobody named the covariates: every column without another role is one, and must have been known before "
+        "treatment was chosen."
+    )
+    return tuple(chosen), (first, *notes)

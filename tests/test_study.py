@@ -1,0 +1,269 @@
+"""Study: one value for the table and its roles; rewards and values by it are those of the same columns one by one."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import (
+    DRPolicyTree,
+    InputError,
+    RewardEstimator,
+    Study,
+    check_study,
+    cross_val_policy_value,
+    heterogeneity_test,
+    policy_stability,
+)
+from policytree.study import Event, MayBeMissing, Number, Offered, Population, TimeToEvent
+from policytree.weighting.instrument import COMPLIERS
+
+N = 240
+
+
+def people(arms=("drug", "none")) -> pd.DataFrame:
+    """A trial of N people, with a column for every role."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {
+            "age": rng.integers(20, 80, size=N),
+            "sex": rng.choice(["f", "m"], size=N),
+            "site": rng.integers(3, size=N),
+            "family": rng.integers(N // 2, size=N),
+            "weight": rng.uniform(0.5, 2.0, size=N),
+            "arm": rng.choice(list(arms), size=N),
+        }
+    )
+    table["score"] = np.where(table["age"] > 50, 1.0, -1.0) * (table["arm"] == "drug") + rng.normal(size=N)
+    table["status"] = np.where(table["score"] > 0, "well", "relapse")
+    table["later"] = table["score"].where(rng.uniform(size=N) > 0.2)
+    table["days"] = np.ceil(rng.exponential(100, size=N))
+    table["cause"] = rng.choice([0, 1, 2], size=N)
+    table["died"] = (table["cause"] > 0).astype(int)
+    table["entered"] = np.floor(table["days"] * rng.uniform(0, 0.5, size=N))
+    table["offer"] = rng.choice(["letter", "no letter"], size=N)
+    table["took"] = np.where((table["offer"] == "letter") & (rng.uniform(size=N) < 0.8), "yes", "no")
+    table["chance"] = np.where(table["site"] == 0, 0.4, 0.5)
+    table["fee"] = rng.uniform(0, 0.1, size=N)
+    return table
+
+
+BASE = {"covariates": ["age", "sex"], "direction": "maximize"}
+TABLE = people()
+X = TABLE[["age", "sex"]]
+OTHERS = people().iloc[::2].reset_index(drop=True)
+#: By the name of a kind: how a study says it, and how the arguments of ``fit`` do.
+KINDS = {
+    "two arms": ({"treatment": "arm", "outcome": "score"}, {"Y": TABLE["score"]}),
+    "confounders": (
+        {"treatment": "arm", "outcome": "score", "confounders": ["site"]},
+        {"Y": TABLE["score"], "W": TABLE[["site"]]},
+    ),
+    "three arms": (
+        {"treatment": "arm3", "outcome": "score"},
+        {"Y": TABLE["score"], "T": people(["drug", "none", "talk"])["arm"]},
+    ),
+    "known chances": (
+        {"treatment": "arm", "outcome": "score", "propensity": {"drug": 0.5, "none": 0.5}},
+        {"Y": TABLE["score"], "propensity": {"drug": 0.5, "none": 0.5}},
+    ),
+    "chances by row": (
+        {"treatment": "arm", "outcome": "score", "propensity": "chance"},
+        {"Y": TABLE["score"], "propensity": TABLE["chance"]},
+    ),
+    "clusters, strata, weights": (
+        {"treatment": "arm", "outcome": "score", "cluster": "family", "strata": ["site"], "weights": "weight"},
+        {
+            "Y": TABLE["score"], "groups": TABLE["family"], "strata": TABLE[["site"]],
+            "sample_weight": TABLE["weight"],
+        },
+    ),
+    "event in words": (
+        {"treatment": "arm", "outcome": Event("status", "well")},
+        {"Y": (TABLE["status"] == "well").astype(float)},
+    ),
+    "missing outcomes": (
+        {"treatment": "arm", "outcome": MayBeMissing("later")},
+        {"Y": TABLE["later"], "missing_outcome": "weight"},
+    ),
+    "times": (
+        {"treatment": "arm", "outcome": TimeToEvent("days", event="died", horizon=60)},
+        {"Y": TABLE["days"], "event": TABLE["died"], "horizon": 60},
+    ),
+    "a cause, late entries": (
+        {
+            "treatment": "arm", "direction": "minimize",
+            "outcome": TimeToEvent("days", event="cause", cause=1, entry="entered", measure="cumulative_incidence"),
+        },
+        {
+            "Y": TABLE["days"], "event": TABLE["cause"], "cause": 1, "entry": TABLE["entered"],
+            "target": "cumulative_incidence",
+        },
+    ),
+    "offers": (
+        {"treatment": Offered("took", by="offer"), "outcome": "score"},
+        {"Y": TABLE["score"], "T": TABLE["took"], "instrument": TABLE["offer"]},
+    ),
+    "other people": (
+        {"treatment": "arm", "outcome": "score", "population": Population(OTHERS)},
+        {"Y": TABLE["score"], "target_X": OTHERS[["age", "sex"]]},
+    ),
+}  # fmt: skip
+
+
+def study_of(kind: str, **more) -> Study:
+    table = TABLE.assign(arm3=people(["drug", "none", "talk"])["arm"])
+    return Study(table, **(BASE | KINDS[kind][0] | more))
+
+
+def rewards_of(kind: str) -> RewardEstimator:
+    how = {"method": "instrument", "estimand": COMPLIERS} if kind == "offers" else {}
+    return RewardEstimator(cv=2, random_state=0, **how)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rewards_of_a_study_are_those_of_its_columns_to_the_last_bit(kind):
+    by_study = rewards_of(kind).fit(study_of(kind)).rewards_
+    columns = {"T": TABLE["arm"], "X": X} | KINDS[kind][1]
+    one_by_one = rewards_of(kind).fit(columns.pop("Y"), columns.pop("T"), **columns).rewards_
+    np.testing.assert_array_equal(by_study.to_numpy(), one_by_one.to_numpy())
+    assert by_study.columns.tolist() == one_by_one.columns.tolist()
+
+
+def test_a_tree_and_its_values_are_those_of_the_columns():
+    study = study_of("known chances", control="none", arm_costs={"drug": "fee"})
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    columns = {
+        "T": TABLE["arm"], "X": X, "propensity": {"drug": 0.5, "none": 0.5},
+        "sample_treatment_costs": {"drug": TABLE["fee"]},
+    }  # fmt: skip
+    fitted = model.fit(study)
+    by_columns = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(TABLE["score"], **columns)
+    assert fitted.to_json() == by_columns.to_json()
+    how = {"cv": 2, "n_repeats": 1, "random_state": 0}
+    by_study = cross_val_policy_value(model, study, **how)
+    by_columns = cross_val_policy_value(model, TABLE["score"], columns.pop("T"), control="none", **columns, **how)
+    assert str(by_study.verdict) == str(by_columns.verdict)
+    assert by_study.verdict.reference == "always none"
+    pd.testing.assert_frame_equal(by_study.to_frame(), by_columns.to_frame())
+
+
+def test_other_questions_take_a_study():
+    study = study_of("two arms")
+    assert study.check() == check_study(X, TABLE["arm"], TABLE["score"])
+    by_columns = heterogeneity_test(TABLE["score"], TABLE["arm"], X=X, random_state=0)
+    assert str(heterogeneity_test(study, random_state=0)) == str(by_columns)
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    assert policy_stability(model, study, n_resamples=2, random_state=0).n_resamples == 2
+
+
+def test_unnamed_covariates_are_the_columns_without_another_role():
+    table = TABLE[["age", "sex", "site", "arm", "score", "family", "chance"]].assign(
+        seen=pd.date_range("2024-01-01", periods=N), name=[f"person {i}" for i in range(N)]
+    )
+    study = Study(
+        table, treatment="arm", outcome="score", cluster="family", propensity="chance", confounders="site",
+        exclude=["sex"],
+    )  # fmt: skip
+    assert study.covariates == ("age",)
+    assert study.notes[1:] == (
+        "Column 'seen' holds dates and was left out of the covariates.",
+        "Column 'name' has 240 different texts and was left out of the covariates.",
+    )
+
+
+def test_rows_of_a_study_keep_its_roles_and_its_horizon():
+    study = study_of("times")
+    half = study[::2]
+    assert (len(half), half.covariates, half.outcome.horizon) == (N // 2, ("age", "sex"), 60)
+    chosen = study[(TABLE["age"] > 40).to_numpy()]
+    assert chosen.X["age"].min() > 40
+    with pytest.raises(InputError, match="The mask has 3 values, but the study has 240 rows"):
+        study[np.array([True, False, True])]
+
+
+def test_a_study_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        study_of("two arms").direction = "minimize"
+
+
+def test_what_a_study_shows():
+    study = study_of("clusters, strata, weights", control="none")
+    text = str(study)
+    assert text.splitlines()[0] == f"rows        240 in {TABLE['family'].nunique()} clusters (family)"
+    assert "arm: drug, none; control none" in text
+    assert "mean score, larger is better" in text
+    shown = Study(TABLE.assign(age=TABLE["age"]).rename(columns={"age": "<b>age</b>"}), treatment="arm",
+                  outcome="score", covariates=["<b>age</b>"])._repr_html_()  # fmt: skip
+    assert "&lt;b&gt;age&lt;/b&gt;" in shown
+    assert "nobody said which way is better" in shown
+    assert study.counts()["rows"].tolist() == TABLE["arm"].value_counts().sort_index().tolist()
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"treatment": "arms"}, r"The table has no column 'arms' \(treatment\); did you mean 'arm'\?"),
+        ({"outcome": "status"}, "status"),
+        ({"outcome": 3}, "outcome must be the name of a column or a kind of outcome"),
+        ({"outcome": Event("status", "dead")}, "never holds 'dead'; its values are relapse, well"),
+        ({"treatment": "score"}, "Column 'score' is the outcome and the treatment; give it one role"),
+        ({"covariates": ["age", "score"]}, "Column 'score' is the outcome and the covariate; give it one role"),
+        ({"covariates": []}, "covariates names no column"),
+        ({"covariates": ["age"], "exclude": ["sex"]}, "covariates names all covariates; leave exclude out"),
+        ({"direction": "up"}, "direction must be 'maximize' or 'minimize'; got 'up'"),
+        ({"control": "usual"}, "control"),
+        ({"propensity": {"drug": 0.5}}, "none"),
+        ({"propensity": {"drug": 0.5, "none": "odds"}}, r"The table has no column 'odds' \(propensity\)"),
+        ({"arm_costs": {"pill": 1.0}}, "pill"),
+        ({"further_outcomes": {"fee": "less"}}, "further_outcomes"),
+        ({"population": TABLE}, "population must be a Population"),
+        ({"population": Population(TABLE[["age"]])}, "no column 'sex'"),
+        ({"outcome": TimeToEvent("days", event="died", happened=1, cause=1)}, "happened and cause both name a value"),
+        ({"outcome": "later"}, "missing"),
+    ],
+)
+def test_bad_roles_are_one_sentence(said, sentence):
+    with pytest.raises(InputError, match=sentence):
+        Study(TABLE, **({"treatment": "arm", "outcome": "score"} | BASE | said))
+
+
+def test_tables_without_names_or_rows_are_refused():
+    with pytest.raises(InputError, match="Study takes a table with named columns"):
+        Study(TABLE[["age"]].to_numpy(), treatment="arm", outcome="score")
+    with pytest.raises(InputError, match="The table has no rows"):
+        Study(TABLE.head(0), treatment="arm", outcome="score")
+    with pytest.raises(InputError, match="Population takes a table with named columns"):
+        Population([[1.0]])
+
+
+def test_an_argument_that_the_study_says_is_refused_beside_it():
+    with pytest.raises(InputError, match="is given a study, which says propensity already; leave propensity out"):
+        DRPolicyTree().fit(study_of("known chances"), propensity=0.5)
+
+
+def test_what_a_call_does_not_know_is_refused():
+    study = study_of("offers")
+    with pytest.raises(InputError, match="knows no instrument, which the study has"):
+        policy_stability_without_offers(study)
+
+
+def policy_stability_without_offers(study):
+    from policytree.common.calls import takes_study
+
+    @takes_study
+    def question(Y, T, *, X):
+        return Y, T, X
+
+    question(study)
+
+
+def test_kinds_say_their_columns():
+    assert Number("score").columns() == {"outcome": "score"}
+    assert Offered("took", by="offer").columns() == {"treatment": "took", "offer": "offer"}
+    assert TimeToEvent("days", "died", entry="entered").columns() == {
+        "outcome": "days", "event": "died", "entry": "entered",
+    }  # fmt: skip
