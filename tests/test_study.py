@@ -16,6 +16,7 @@ from policytree import (
     check_study,
     cross_val_policy_value,
     heterogeneity_test,
+    load_dataset,
     policy_stability,
 )
 from policytree.study import Event, MayBeMissing, Number, Offered, Population, TimeToEvent
@@ -267,3 +268,19 @@ def test_kinds_say_their_columns():
     assert TimeToEvent("days", "died", entry="entered").columns() == {
         "outcome": "days", "event": "died", "entry": "entered",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["nsw", "rand-hie", "colon", "k401k", "nhefs"])
+def test_a_built_in_study_is_a_study(name):
+    dataset = load_dataset(name)
+    for outcome in dataset.outcomes:
+        study, columns = dataset.study(outcome), dataset.fit_arguments(outcome)
+        given = study.fit_arguments()
+        for each in ("Y", "T", "X", "W", "groups", "event", "entry", "instrument"):
+            wanted, found = columns.get(each), given.get(each)
+            assert (wanted is None) is (found is None), each
+            assert wanted is None or wanted.equals(found), each
+        assert (study.propensity is None) is (columns["propensity"] is None)
+        assert study.unit == dataset.outcomes[outcome]
+    with pytest.raises(InputError, match="has no outcome 'money'"):
+        dataset.study("money")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from policytree.exceptions import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from policytree.study import Study
 
 DAYS_A_YEAR = 365.25
 
@@ -82,6 +84,61 @@ class Dataset:
         """The default outcome's column."""
         return next(iter(self.outcomes))
 
+    def study(self, outcome: str | None = None, *, control: Any = None) -> Study:
+        """The data set as a :class:`policytree.Study` of one outcome.
+
+        Parameters
+        ----------
+        outcome : str or None
+            One of ``outcomes``; None means the default.
+        control : label, optional
+            The treatment that others are compared with.
+
+        Raises
+        ------
+        InputError
+            If ``outcome`` is not one of the study's outcomes, or nobody got the control.
+
+        Examples
+        --------
+        >>> from policytree import load_dataset
+        >>> print(load_dataset("nsw").study(control="control"))
+        rows         445
+        outcome      mean re78, larger is better
+        treatment    treat: control, training; control control
+        propensity   estimated
+        covariates   age, educ, marr, nodegree, re74, re75
+        confounders  black, hisp
+        """
+        from policytree.study import Offered, Study, TimeToEvent
+
+        outcome = self._known(outcome)
+        times = None
+        if outcome in self.event:
+            times = TimeToEvent(
+                outcome, self.event[outcome], horizon=self.horizon.get(outcome), entry=self.entry.get(outcome)
+            )
+        return Study(
+            self.frame,
+            treatment=self.treatment if self.instrument is None else Offered(self.treatment, by=self.instrument),
+            outcome=times or outcome,
+            direction=self.direction,
+            covariates=self.covariates,
+            confounders=self.confounders,
+            propensity=self.propensity,
+            control=control,
+            cluster=self.groups,
+            unit=self.outcomes[outcome],
+            name=self.name,
+        )
+
+    def _known(self, outcome: str | None) -> str:
+        """An outcome of the study, its default for None."""
+        outcome = self.outcome if outcome is None else outcome
+        if outcome not in self.outcomes:
+            raise InputError(f"{self.name} has no outcome {outcome!r}; choose one of {', '.join(self.outcomes)}.")
+        return outcome
+
     def fit_arguments(self, outcome: str | None = None) -> dict:
         """Arguments of ``fit(Y, T, *, X, W, propensity, groups)`` for one outcome, and of times what they need besides.
 
@@ -105,9 +162,7 @@ class Dataset:
         """
         import pandas as pd
 
-        outcome = self.outcome if outcome is None else outcome
-        if outcome not in self.outcomes:
-            raise InputError(f"{self.name} has no outcome {outcome!r}; choose one of {', '.join(self.outcomes)}.")
+        outcome = self._known(outcome)
         frame, propensity = self.frame, None
         if self.propensity is not None:
             propensity = pd.DataFrame(dict(self.propensity), index=frame.index, dtype=float)

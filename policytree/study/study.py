@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DIRECTIONS = ("maximize", "minimize")
 BETTER = {"maximize": "larger is better", "minimize": "smaller is better", None: "nobody said which way is better"}
+FOUND = ("table", "notes", "observed")  # fields that are no roles
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless they are named as covariates
 
 
@@ -76,6 +77,8 @@ class Study(CallArguments):
         Columns of groups of people by which rules are described or limited.
     population : Population, optional
         The people whom the rule is for, if they are not those of the study.
+    unit : str
+        What the outcome measures, such as "points".
     name : str
         What reports call the study.
 
@@ -122,6 +125,7 @@ class Study(CallArguments):
     further_outcomes: Mapping[str, str]
     subgroups: tuple[str, ...]
     population: Population | None
+    unit: str
     name: str
     notes: tuple[str, ...]
     observed: Observed = field(repr=False)
@@ -145,6 +149,7 @@ class Study(CallArguments):
         further_outcomes: Mapping[str, str] | None = None,
         subgroups: Sequence[str] = (),
         population: Population | None = None,
+        unit: str = "",
         name: str = "",
     ) -> None:
         if direction is not None:
@@ -156,7 +161,7 @@ class Study(CallArguments):
             confounders=names_of(confounders, "confounders"), propensity=propensity, control=control, cluster=cluster,
             strata=names_of(strata, "strata"), weights=weights, arm_costs=dict(arm_costs or {}),
             further_outcomes=dict(further_outcomes or {}), subgroups=names_of(subgroups, "subgroups"),
-            population=population, name=name, notes=(),
+            population=population, unit=unit, name=name, notes=(),
         )  # fmt: skip
         self._settle(covariates, names_of(exclude, "exclude"))
 
@@ -359,13 +364,8 @@ class Study(CallArguments):
 
 def replace_table(study: Study, table: pd.DataFrame) -> Study:
     """The same study of other rows: a new one by the same roles, with the horizon and the measure that hold."""
-    return Study(
-        table, treatment=study.treatment, outcome=study.outcome, direction=study.direction,
-        covariates=study.covariates, confounders=study.confounders, propensity=study.propensity, control=study.control,
-        cluster=study.cluster, strata=study.strata, weights=study.weights, arm_costs=study.arm_costs,
-        further_outcomes=study.further_outcomes, subgroups=study.subgroups, population=study.population,
-        name=study.name,
-    )  # fmt: skip
+    roles = {each.name: getattr(study, each.name) for each in fields(study) if each.name not in FOUND}
+    return Study(table, **roles)
 
 
 def _named(table: Table) -> pd.DataFrame:
