@@ -57,6 +57,58 @@ model.fit([[1.0]], [0.0])
 model.fit([0.0], ["a"], X=[[1.0]], clusters=[1])
 """
 
+USER_CODE = """
+import numpy as np
+import pandas as pd
+
+from policytree import DRPolicyTree, PolicyTree, Status, Study, Tree, cross_val_policy_value
+
+table = pd.DataFrame({"age": [1.0], "arm": ["a"], "score": [0.0]})
+study = Study(table, treatment="arm", outcome="score")
+model = DRPolicyTree(max_depth=1).fit(study)
+tree: Tree = model.tree_
+status: Status = model.status_
+gap: float = model.optimality_gap_
+names: list[str] = [str(name) for name in model.feature_names_in_]
+given: np.ndarray = model.predict(table)
+text: str = model.export_text()
+depth: int = model.get_depth()
+other = PolicyTree(max_depth=1).fit(table, table)
+gap = other.optimality_gap_ + other.objective_value_
+given = other.predict(table)
+values = cross_val_policy_value(model, study)
+use: bool = values.verdict.use_tree
+model.status_.leaves
+"""
+
+
+@pytest.mark.slow
+def test_strict_type_checkers_see_fitted_attributes(tmp_path):
+    """Only the last line, which asks for what no status has, is wrong."""
+    pytest.importorskip("mypy")
+    pytest.importorskip("basedpyright")
+    file = tmp_path / "use.py"
+    file.write_text(USER_CODE)
+    last = str(USER_CODE.count("\n"))
+    by_mypy = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--ignore-missing-imports",
+        "--follow-imports=silent",
+        "use.py",
+    ]
+    (tmp_path / "pyrightconfig.json").write_text(
+        '{"include": ["use.py"], "typeCheckingMode": "strict", "reportMissingTypeStubs": false, '
+        '"reportUnusedExpression": false}'
+    )
+    by_pyright = [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable]
+    for command in (by_mypy, by_pyright):
+        run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        errors = [line for line in run.stdout.splitlines() if "error:" in line or "- error" in line]
+        assert errors and all(f"use.py:{last}:" in line for line in errors), run.stdout + run.stderr
+
 
 @pytest.mark.slow
 def test_a_type_checker_sees_the_public_interface(tmp_path):

@@ -7,9 +7,17 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from policytree import DRPolicyTree, InputError, RewardEstimator, Status, StudyReport, cross_val_policy_value
+from policytree import (
+    DRPolicyTree,
+    InputError,
+    RewardEstimator,
+    Status,
+    StudyReport,
+    UnseenValueWarning,
+    cross_val_policy_value,
+)
 from policytree.estimators import base
 from policytree.solvers.core.compilation import load_kernels
 from policytree.solvers.exact import direct
@@ -170,12 +178,57 @@ def test_kernels_are_asked_for_before_the_outcome_models(trial, settings, monkey
         assert not searched
         early.extend((kernel, kind) for kernels, kind in needed for kernel in kernels)
 
-    def load(needed):
-        searched.extend((kernel, kind) for kernels, kind in needed for kernel in kernels)
-        return load_kernels(needed)
+    def load(needed, **then):
+        both = [*needed, *then.get("then", ())]  # the second where no other test has loaded a search over subsets
+        searched.extend((kernel, kind) for kernels, kind in both for kernel in kernels)
+        return load_kernels(needed, **then)
 
     monkeypatch.setattr(base, "load_in_background", in_background)
     monkeypatch.setattr(direct, "load_kernels", load)
     chances = {arm: propensity[arm] / (0.8 if columns == "two-valued" else 1.0) for arm in np.unique(T[two])}
     model.fit(Y[two], T[two], X=X[two], propensity=chances)
     assert searched and set(searched) <= set(early)
+
+
+def test_prediction_needs_the_columns_of_the_rule_only(trial):
+    X, T, Y, propensity = trial
+    X = X.assign(city=np.where(X["x2"] > 0, "Bern", "Chur"))
+    model = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0).fit(Y, T, X=X, propensity=propensity)
+    assert model.get_used_features() == ["x0"]
+    whole = model.predict(X)
+    for part in (X[["x0"]], X[["x0", "city"]], X[["x0", "x2"]]):
+        assert (model.predict(part) == whole).all()
+        assert (model.apply(part) == model.apply(X)).all()
+    for part in (X[["x1", "x2"]], X[["city", "x0"]], X[["x0"]].assign(more=1.0)):
+        with pytest.raises(InputError, match="feature names should match"):
+            model.predict(part)
+    asked = DRPolicyTree(LinearRegression(), max_depth=1, split_features=["city"], random_state=0)
+    asked.fit(Y, T, X=X, propensity=propensity)
+    if asked.get_used_features():
+        with pytest.warns(UnseenValueWarning, match="Basel"):
+            asked.predict(pd.DataFrame({"city": ["Basel"]}))
+
+
+def test_fitted_attributes_are_attributes(trial):
+    X, T, Y, propensity = trial
+    model = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
+    assert not hasattr(model, "tree_") and not hasattr(model, "feature_names_in_")
+    model.fit(Y, T, X=X, propensity=propensity)
+    for name in ("tree_", "status_", "optimality_gap_", "feature_names_in_", "treatments_", "max_depth_", "predict"):
+        assert name in dir(model)
+    assert model.feature_names_in_.tolist() == ["x0", "x1", "x2"] and model.tree_ is model.policy_tree_.tree_
+    model.fit(Y, T, X=X.to_numpy(), propensity=propensity)
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 3
+    with pytest.raises(AttributeError, match="spend_"):
+        _ = model.spend_
+
+
+@pytest.mark.parametrize("search", [
+    lambda model, X, Y, T: GridSearchCV(model, {"max_depth": [0, 1]}).fit(X, Y, T=T),
+    lambda model, X, Y, T: cross_val_score(model, X, Y, params={"T": T}),
+])  # fmt: skip
+def test_searches_without_routing_are_told_what_to_set(trial, search):
+    """Without it, scikit-learn turned every score into NaN, and chose the first tree."""
+    X, T, Y, _ = trial
+    with pytest.raises(InputError, match=r"only after sklearn.set_config\(enable_metadata_routing=True\)"):
+        search(DRPolicyTree(LinearRegression(), max_depth=1, cv=2), X, Y, T)

@@ -36,7 +36,7 @@ def with_column(values):
     ("call", "words"),
     [
         (lambda: fitted().predict(X[["site", "age"]]), "same order as they were in fit.*feature_names_in_"),
-        (lambda: fitted().predict(X[["age"]]), "(?s)now missing.*site"),
+        (lambda: fitted().predict(X[["site"]]), "(?s)now missing.*age"),
         (lambda: PolicyTree().fit(WAVES, REWARDS).predict(np.full((2, 3), "a")), "pass a.* DataFrame"),
         (
             lambda: PolicyTree().fit(WAVES * 1j, REWARDS),
@@ -59,7 +59,7 @@ def with_column(values):
         ),
         (lambda: policy_spend(None, {"yes": 1}), "policy must be"),
         (lambda: DRPolicyTree().fit(Y, Y, X), r"fit takes Y, T by position and the rest by name: fit\(Y, T, X="),
-        (lambda: DRPolicyTree().score(Y, Y, X), r"score takes Y, T by position and the rest by name: score\(Y, T, X="),
+        (lambda: DRPolicyTree().score(Y, Y, X=X), r"fit the tree before you call its score\(Y, T, X=X\)"),
         (lambda: RewardEstimator().fit(Y, Y, X), r"fit takes Y, T by position"),
         (lambda: RewardEstimator().fit_predict(Y, Y, X, None), r"fit_predict takes Y, T by position"),
         (lambda: tree_path(PolicyTree(), X, REWARDS, colour=1), "fit of PolicyTree takes no argument 'colour'"),

@@ -116,6 +116,12 @@ class Fitted:
     seconds: float
 
     @property
+    def is_shallow(self) -> bool:
+        """Whether all trees that tie with the one shown can be counted."""
+        depth = self.estimator.max_depth_
+        return depth is not None and depth <= DEEPEST_NEAR_TIES
+
+    @property
     def learning(self) -> np.ndarray:
         """Positions of the rows that chose the tree."""
         every = np.arange(self.study.observed.n)
@@ -177,7 +183,7 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
             f"Whether other people would have given another tree was not asked: --stability {USUAL_RESAMPLES} learns "
             f"everything again on so many resamples, some {needed} by what the refits behind the values took."
         )
-    if valued and study.people is None and fitted.estimator.max_depth_ <= DEEPEST_NEAR_TIES and not _limited(job):
+    if valued and study.people is None and fitted.is_shallow and not _limited(job):
         asked.append(("Which other trees do as well?", "", "in the count", lambda _: [_near_ties(job, fitted)]))
     return asked
 
@@ -315,11 +321,7 @@ def _has_front(job: Job, fitted: Fitted) -> bool:
     """Whether one outcome is limited, and nothing else: then the best trees of all its limits can be listed."""
     others = [name for name in (*TIE_LIMITS, "max_expected_cost") if name != "limits"]
     limits = job.tree["limits"] or {}
-    return (
-        len(limits) == 1
-        and not any(job.tree[name] for name in others)
-        and (fitted.estimator.max_depth_ <= DEEPEST_NEAR_TIES)
-    )
+    return len(limits) == 1 and not any(job.tree[name] for name in others) and fitted.is_shallow
 
 
 def _front(job: Job, fitted: Fitted) -> ParetoPath:

@@ -152,6 +152,27 @@ class FeatureEncoder:
             return np.asarray(X)[:, j].tolist()
         return columns[self.features[j].name].to_list()
 
+    def encode_part(self, X, needed: np.ndarray) -> np.ndarray | None:
+        """As :meth:`encode` of a frame without some of the columns, NaN there; None of any other table.
+
+        Parameters
+        ----------
+        X : table of shape (n, q)
+            Its columns must stand in the order of the training table, as in scikit-learn.
+        needed : ndarray of positions in ``features``
+            Columns that must be there.
+        """
+        columns = _named_columns(X, self.argument) if self.named else None
+        if columns is None or len(columns) >= len(self.features) or not len(X):
+            return None
+        there = [j for j, feature in enumerate(self.features) if feature.name in columns]
+        if [self.features[j].name for j in there] != [*columns] or not {*needed.tolist()} <= {*there}:
+            return None
+        encoded = np.full((len(X), len(self.features)), np.nan)
+        part = FeatureEncoder(tuple(self.features[j] for j in there), True, self.argument)
+        encoded[:, there] = part.encode(X)
+        return encoded
+
     def _refuse_infinite(self, X: np.ndarray) -> None:
         if _all_finite(X):
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -40,7 +41,7 @@ from policytree.estimators.search import (
 )
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
-from policytree.problem.types import Problem, SearchLimits, Solution, Status
+from policytree.problem.types import Guesses, Problem, SearchLimits, Solution, Status
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.solvers.core.binning import bin_matrix
@@ -56,6 +57,17 @@ ROWS_TO_JUDGE, DEPTH_TO_JUDGE = 10_000, 3
 
 class TreeEstimator(TableViews, SearchArguments):
     """What all estimators of one tree share that search for the best one."""
+
+    guesses_: Guesses | None
+    solution_: Solution
+    status_: Status
+    objective_value_: float
+    objective_bound_: float
+    optimality_gap_: float
+    search_grid_: SearchGrid
+    node_values_: np.ndarray
+    expected_cost_: float
+    multipliers_: dict[str, Any]
 
     def _check_arguments(self) -> None:
         self._check_tree_size()

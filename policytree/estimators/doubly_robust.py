@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack, overload
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -16,12 +16,18 @@ from policytree.common.calls import CallArguments, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import as_series, sorted_labels
+from policytree.data.feature_encoder import FeatureEncoder
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
+from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.constraints import check_constraints
+from policytree.estimators.delegation import OfTree, of_tree, scored_with_treatments
+from policytree.estimators.depth_choice import DepthChoice
 from policytree.estimators.limited import check_limits, further_outcomes
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
 from policytree.exceptions import InputError, quoted
+from policytree.problem.types import Guesses, Solution, Status
+from policytree.trees.tree import Tree
 from policytree.weighting import DoublyRobust, RewardEstimator
 from policytree.weighting.instrument import COMPLIERS
 from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
@@ -141,6 +147,52 @@ class DRPolicyTree(NotebookView, SearchArguments):
     max_share_gap: Mapping[str, float] | None = None
     max_value_gap: Mapping[str, float] | None = None
     worst_group: str | None = None
+
+    # Fitted attributes and methods of ``policy_tree_``.
+    tree_ = OfTree[Tree]()
+    treatments_ = OfTree[np.ndarray]()
+    feature_names_in_ = OfTree[np.ndarray]()
+    n_features_in_ = OfTree[int]()
+    encoder_ = OfTree[FeatureEncoder]()
+    status_ = OfTree[Status]()
+    objective_value_ = OfTree[float]()
+    objective_bound_ = OfTree[float]()
+    optimality_gap_ = OfTree[float]()
+    solution_ = OfTree[Solution]()
+    guesses_ = OfTree[Guesses | None]()
+    search_grid_ = OfTree[SearchGrid]()
+    node_values_ = OfTree[np.ndarray]()
+    node_costs_ = OfTree[np.ndarray]()
+    expected_cost_ = OfTree[float]()
+    max_depth_ = OfTree[int | None]()
+    regularization_ = OfTree[float]()
+    depth_choice_ = OfTree[DepthChoice | None]()
+    spend_ = OfTree[float | None]()
+    shares_ = OfTree[dict[Any, float]]()
+    multipliers_ = OfTree[dict[str, Any]]()
+    price_of_limits_ = OfTree[float]()
+    outcome_means_ = OfTree[dict[str, float]]()
+    subgroup_values_ = OfTree[pd.DataFrame | None]()
+
+    predict = of_tree(PolicyTree.predict)
+    predict_value = of_tree(PolicyTree.predict_value)
+    apply = of_tree(PolicyTree.apply)
+    decision_path = of_tree(PolicyTree.decision_path)
+    measurement_cost = of_tree(PolicyTree.measurement_cost)
+    get_depth = of_tree(PolicyTree.get_depth)
+    get_n_leaves = of_tree(PolicyTree.get_n_leaves)
+    get_used_features = of_tree(PolicyTree.get_used_features)
+    certificate = of_tree(PolicyTree.certificate)
+    export_text = of_tree(PolicyTree.export_text)
+    export_graphviz = of_tree(PolicyTree.export_graphviz)
+    export_sql = of_tree(PolicyTree.export_sql)
+    export_python = of_tree(PolicyTree.export_python)
+    to_dict = of_tree(PolicyTree.to_dict)
+    to_json = of_tree(PolicyTree.to_json)
+    to_rules = of_tree(PolicyTree.to_rules)
+    to_sklearn = of_tree(PolicyTree.to_sklearn)
+    sklearn_table = of_tree(PolicyTree.sklearn_table)
+    plot = of_tree(PolicyTree.plot)
 
     # Metadata that scikit-learn's tools pass on without being asked to: there is no fit, and no value, without T.
     __metadata_request__fit: ClassVar = {"T": True}
@@ -311,17 +363,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
             rewards = clone(self.rewards)
         return rewards if rewards.random_state is not None else rewards.set_params(random_state=self.random_state)
 
-    def __getattr__(self, name):
-        """Look up the fitted tree's attributes (``tree_``, ``status_``, ...)."""
-        if name.endswith("_") and not name.startswith("_") and "policy_tree_" in self.__dict__:
-            return getattr(self.policy_tree_, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     @overload
     def score(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[_ScoreArguments]) -> float: ...
     @overload
     def score(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_ScoreArguments]) -> float: ...
 
+    @scored_with_treatments
     @shares_documentation(fit)
     @either_order
     def score(
@@ -384,22 +431,3 @@ class DRPolicyTree(NotebookView, SearchArguments):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
-
-
-def _delegate(name: str):
-    """Return a method that passes on to the fitted tree."""
-
-    @functools.wraps(getattr(PolicyTree, name))  # its signature and its documentation
-    def method(self, *args, **kwargs):
-        check_is_fitted(self, "policy_tree_")
-        return getattr(self.policy_tree_, name)(*args, **kwargs)
-
-    return method
-
-
-for _name in (
-    "predict", "predict_value", "apply", "decision_path", "measurement_cost", "get_depth", "get_n_leaves",
-    "get_used_features", "certificate", "export_text", "export_graphviz", "export_sql", "export_python", "to_dict",
-    "to_json", "to_rules", "to_sklearn", "sklearn_table", "plot",
-):  # fmt: skip
-    setattr(DRPolicyTree, _name, _delegate(_name))

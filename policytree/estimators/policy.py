@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
@@ -21,7 +21,7 @@ from policytree.estimators.constraints import (
     spend_and_shares,
     worth_of_limits,
 )
-from policytree.estimators.depth_choice import AUTO, RewardRows, check_number_or_auto, choose_depth
+from policytree.estimators.depth_choice import AUTO, DepthChoice, RewardRows, check_number_or_auto, choose_depth
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.limited import (
@@ -39,11 +39,28 @@ from policytree.problem.types import SearchLimits, Solution
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.weighting.costs import treatment_costs
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class _FittedPolicy(TreeEstimator):
+    """The attributes of a fitted PolicyTree, whose own annotations are its arguments."""
+
+    treatments_: np.ndarray
+    max_depth_: int | None
+    regularization_: float
+    depth_choice_: DepthChoice | None
+    spend_: float | None
+    shares_: dict[Any, float]
+    price_of_limits_: float
+    outcome_means_: dict[str, float]
+    subgroup_values_: pd.DataFrame | None
+
 
 @inherits_documentation
 @own_arguments_first
 @dataclass(eq=False, repr=False)
-class PolicyTree(TreeEstimator):
+class PolicyTree(_FittedPolicy):
     """The best tree of given depth for a matrix of rewards, with a proof.
 
     Parameters

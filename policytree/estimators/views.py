@@ -139,6 +139,8 @@ class TableViews(TreeViews):
     """The same for trees of tables: tables in, by scikit-learn's rules, and the leaves of new rows."""
 
     node_costs_: np.ndarray
+    feature_names_in_: np.ndarray
+    n_features_in_: int
 
     def _table(self, X, *, reset: bool) -> np.ndarray:
         """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
@@ -147,6 +149,10 @@ class TableViews(TreeViews):
                 "Encoded rows are what PolicyTree.fit and OptimalTreeClassifier.fit take, nothing else; to predict, "
                 "pass a table, or the source to predict_to_file."
             )
+        if not reset:
+            asked = self.encoder_.encode_part(X, self.tree_.used_features)
+            if asked is not None:
+                return asked
         if hasattr(X, "columns"):
             learnt = FeatureEncoder.fit_encode(X) if reset else None  # refuses tables in its own words
             self._validated(X, "pass X[list(model.feature_names_in_)].", skip_check_array=True, reset=reset)
