@@ -182,7 +182,7 @@ def test_data_directory_is_the_argument_then_the_variable(runner, monkeypatch, t
     assert runner.data_directory(None) == tmp_path
 
 
-@pytest.mark.parametrize(("study", "file"), [("actg175", "actg175.csv.gz"), ("lalonde", "nsw_lalonde.csv.gz")])
+@pytest.mark.parametrize(("study", "file"), [("actg175", "actg175.csv.gz"), ("lalonde", "psid_controls.csv.gz")])
 def test_a_missing_file_is_one_sentence_with_its_source(tmp_path, study, file):
     done = run_script(study, "--data", tmp_path, "--results", tmp_path / "results")
     assert done.returncode == 2

@@ -346,26 +346,31 @@ def test_times_of_a_study_bring_what_fit_needs(rng):
     assert (fitted.horizon_, fitted.target_) == (5.0, "rmst") and data["entry"].equals(frame["entered"])
 
 
-@pytest.mark.parametrize(("name", "controls"), [("lalonde", 2), ("lalonde-psid", 3), ("lalonde-cps", 1)])
-def test_lalonde_takes_its_controls_from_the_trial_or_a_survey(tmp_path, name, controls):
-    columns = ["treat", "age", "education", "black", "hispanic", "married", "nodegree", "re75", "re78"]
-    rows = {"nsw_lalonde": [1, 1, 0, 0], "psid_controls": [0] * 3, "cps_controls": [0]}
-    for position, (file, treat) in enumerate(rows.items()):
-        frame = pd.DataFrame(float(position), index=range(len(treat)), columns=columns).assign(treat=treat)
-        if file != "nsw_lalonde":
-            frame.insert(1, "re74", 9.0)
-        frame.to_csv(tmp_path / f"{file}.csv.gz", index=False)
+@pytest.mark.parametrize(("name", "controls"), [("lalonde-psid", 3), ("lalonde-cps", 1)])
+def test_lalonde_takes_its_controls_from_a_survey(tmp_path, name, controls):
+    columns = ["treat", "re74", "age", "education", "black", "hispanic", "married", "nodegree", "re75", "re78"]
+    file = {"lalonde-psid": "psid_controls", "lalonde-cps": "cps_controls"}[name]
+    pd.DataFrame(9.0, index=range(controls), columns=columns).assign(treat=0).to_csv(
+        tmp_path / f"{file}.csv.gz", index=False
+    )
     study = load_dataset(name, data_dir=tmp_path)
     arms = study.frame["treat"]
-    assert arms.value_counts().to_dict() == {"training": 2, "control": controls}
-    expected = {"lalonde": 0.0, "lalonde-psid": 1.0, "lalonde-cps": 2.0}[name]
-    assert (study.frame.loc[arms == "control", "re78"] == expected).all()
-    assert (study.frame.loc[arms == "training", "re78"] == 0.0).all()
+    assert arms.value_counts().to_dict() == {"training": 297, "control": controls}
+    assert (study.frame.loc[arms == "control", "re78"] == 9.0).all()
     assert study.fit_arguments()["propensity"] is None
 
 
+def test_lalonde_ships_with_the_package():
+    """LaLonde (1986), table 4: an unadjusted difference of 886 dollars between trained men and controls."""
+    study = load_dataset("lalonde")
+    means = study.frame.groupby("treat")["re78"].mean()
+    assert study.frame["treat"].value_counts().to_dict() == {"control": 425, "training": 297}
+    assert round(means["training"] - means["control"]) == 886
+    with pytest.raises(InputError, match="lalonde comes with a Python package"):
+        load_dataset("lalonde", data_dir="here")
+
+
 def test_lalonde_missing_survey_names_it_and_its_source(tmp_path):
-    pd.DataFrame({"treat": [0, 1]}).to_csv(tmp_path / "nsw_lalonde.csv.gz", index=False)
     with pytest.raises(InputError, match=r"psid_controls\.csv\.gz is not in .*rdehejia"):
         load_dataset("lalonde-psid", data_dir=tmp_path)
 

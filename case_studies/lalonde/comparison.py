@@ -114,14 +114,14 @@ def draw_agreement(study, sample, effect) -> None:
 def show_surveys(study) -> None:
     """The same trained men with other controls: propensity, overlap, trimming, effect and tree."""
     study.heading("7. Controls from a survey instead of the experiment (297 trained men in each)")
-    judge = load_dataset("lalonde", data_dir=study.data_dir).fit_arguments()
+    judge = load_dataset("lalonde").fit_arguments()
     judged = RewardEstimator(random_state=0).fit_predict(**judge)
     rows, said = [], []
     for name, label in SURVEYS.items():
         if study.quick and label == "CPS":
             continue
         study.step(f"controls from: {label}")
-        data = load_dataset(name, data_dir=study.data_dir).fit_arguments()
+        data = load_dataset(name, data_dir=None if name == "lalonde" else study.data_dir).fit_arguments()
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", OverlapWarning)
             warnings.simplefilter("always", BalanceWarning)

@@ -80,7 +80,7 @@ class Sample:
 
 def load(study, name: str) -> Sample:
     """LaLonde's 722 men, or Dehejia and Wahba's 445 with earnings of 1974."""
-    data = load_dataset("lalonde", data_dir=study.data_dir) if name == "722" else load_dataset("nsw")
+    data = load_dataset("lalonde") if name == "722" else load_dataset("nsw")
     given = data.fit_arguments()
     everything = pd.concat([given["X"], given["W"]], axis=1)
     return Sample(name, given["Y"], given["T"], everything, given["X"], given["W"])

@@ -79,9 +79,9 @@ def by_propensity(name: str, feature: str, label: str) -> Callable[[Path | None]
     return load
 
 
-def lalonde_labels(directory: Path | None) -> tuple[pd.DataFrame, np.ndarray]:
+def lalonde_labels() -> tuple[pd.DataFrame, np.ndarray]:
     """LaLonde's men, and their labels by matching after learning to stretch."""
-    given = load_dataset("lalonde", data_dir=directory).fit_arguments()
+    given = load_dataset("lalonde").fit_arguments()
     X = pd.concat([given["X"], given["W"]], axis=1)
     outcomes = MatchingRewards(10, random_state=0).fit(given["Y"], given["T"], X=X).rewards_
     effect = (outcomes["training"] - outcomes["control"]).to_numpy()
@@ -99,7 +99,7 @@ def lalonde_costs(X: pd.DataFrame, y: np.ndarray, scaling: str) -> np.ndarray:
 
 def lalonde(directory: Path | None) -> Data:
     """LaLonde's men with the paper's costs (1 to 100) as weights."""
-    X, y = lalonde_labels(directory)
+    X, y = lalonde_labels()
     codes = X.apply(lambda c: c if pd.api.types.is_numeric_dtype(c) else c.astype("category").cat.codes)
     return Data("Lalonde", codes.to_numpy(dtype=float), y, lalonde_costs(X, y, "all costs"))
 

@@ -30,7 +30,7 @@ def main(study) -> None:
         study.show(f"{name}: {found:,}, published {published:,}")
     men = read_table("nsw_lalonde", SOURCE, study.data_dir, "trials")
     subset = read_table("nsw_dw", SOURCE, study.data_dir, "trials")
-    _, labels = lalonde_labels(study.data_dir)
+    _, labels = lalonde_labels()
     rows = [{"counted": what, "men": len(frame), "columns": columns(frame)} for what, frame in readings(men, subset)]
     rows += [{"counted": what, "men": len(men), "columns": number} for what, number in by_class(men, labels)]
     study.show(f"\nLalonde, of which {PUBLISHED} columns are published:")

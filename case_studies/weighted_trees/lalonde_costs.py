@@ -16,7 +16,7 @@ FOLDS, LIMIT = 5, 60
 def main(study) -> None:
     """Weights by label, the best trees under each reading, and each tree judged by the others' weights."""
     study.heading("Lalonde: wrong labels cost 200 + 3 age, 100 + 3 age or 300, 'scaled linearly to 1..100'")
-    X, y = lalonde_labels(study.data_dir)
+    X, y = lalonde_labels()
     weights = {name: lalonde_costs(X, y, name) for name in LALONDE_SCALINGS}
     rows = [{"scaling": name, "label": label, "men": int((y == label).sum()), "least": w[y == label].min(),
              "mean": w[y == label].mean(), "most": w[y == label].max(),

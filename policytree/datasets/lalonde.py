@@ -6,7 +6,7 @@ import os
 
 import pandas as pd
 
-from policytree.datasets.files import data_file
+from policytree.datasets.files import data_file, own_file, refuse_directory
 from policytree.datasets.study import Dataset
 
 _SOURCE = "https://users.nber.org/~rdehejia/nswdata.html or github.com/jjchern/lalonde"
@@ -21,10 +21,12 @@ _CONTROLS = {
 
 
 def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
-    """LaLonde's 297 trained men with the experiment's controls, or with men from a survey, from a data directory."""
+    """LaLonde's 297 trained men with the experiment's controls, or with men of a survey from a data directory."""
     told, file = _CONTROLS[name]
-    raw = pd.read_csv(data_file("nsw_lalonde.csv.gz", _SOURCE, data_dir))
-    if file is not None:
+    raw = pd.read_csv(own_file("nsw_lalonde.csv.gz"))
+    if file is None:
+        refuse_directory(name, data_dir)
+    else:
         survey = pd.read_csv(data_file(file, _SOURCE, data_dir))
         raw = pd.concat([raw[raw["treat"] == 1], survey[raw.columns]], ignore_index=True)
     return Dataset(
@@ -39,5 +41,5 @@ def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
         f"men and, as controls, {told}. Earnings of 1974 are known for part of them only (see nsw). The file has "
         "neither site nor randomisation ratio: estimate the propensity. Race is for adjustment only.",
         source="LaLonde (1986), AER 76(4), 604-620; R. Dehejia's page, https://users.nber.org/~rdehejia/nswdata.html",
-        licence="CC0 (jjchern/lalonde)",
+        licence="CC0 1.0 (jjchern/lalonde), which allows this copy",
     )
