@@ -13,9 +13,10 @@ from policytree import InputError
 from policytree.serialization.checksums import CHECKSUM, text_with_checksum
 
 ODD: list[Any] = [
-    None, True, False, 0, 1, -1, -(2**31), 2**31, 2**63, 10**15, 10**400, -(10**400), 0.5, -0.0, 1e308, -1e308, 5e-324, "", "x", "1",
-    "../../etc/passwd", "/dev/zero", "NaN", "Infinity", "nul\0", "\ud800", "‮x", "<b>", "[bold]", "a" * 5000, "1" * 5000,
-    [], [[]], {}, {"type": "float", "value": "NaN"}, {"type": "numpy", "dtype": "int64", "value": 3}, {"type": "date"}, [0], [None] * 3,
+    None, True, False, 0, 1, -1, -(2**31), 2**31, 2**63, 10**15, 10**400, -(10**400), 0.5, -0.0, 1e308, -1e308, 5e-324,
+    "", "x", "1", "../../etc/passwd", "/dev/zero", "NaN", "Infinity", "nul\0", "\ud800", "\u202ex", "<b>", "[bold]",
+    "a" * 5000, "1" * 5000, [], [[]], {}, {"type": "float", "value": "NaN"}, {"type": "date"}, [0], [None] * 3,
+    {"type": "numpy", "dtype": "int64", "value": 3},
 ]  # fmt: skip
 
 

@@ -154,7 +154,7 @@ def stream_rewards(
         censored then. With ``cause``, 0 for censored and other values for the causes.
     horizon : float, optional
         Time up to which events count. By default the last time at which a tenth of the rows of every treatment, among
-        those that models are fitted to, is still followed.
+        those that models are fitted to, is still followed, or 95 % of their outcomes are known.
     target : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
         What a reward is, as in :meth:`policytree.RewardEstimator.fit`.
     entry : str, optional
