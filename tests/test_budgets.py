@@ -302,3 +302,21 @@ def test_ctrl_c_keeps_a_tree_within_the_budget_and_a_bound():
         found = solve_within(problem, [budget], SearchLimits(time_limit=60.0, progress=lambda _: asked.set()))
     assert found.solution.status is Status.INTERRUPTED
     assert found.sums[0] <= 0.2 and found.solution.gap > 0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_objectives_are_exact_sums_rounded_once(seed):
+    """Penalties and costs of a tenth: added up one after the other in floats, they stand beside the exact sum."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (12, 2)).astype(float)
+    losses, spent = rng.integers(-3, 4, (12, 2)) / 10, rng.integers(0, 3, (12, 2)) / 10
+    data = bin_matrix(X, (Feature("a"), Feature("b")))
+    problem = Problem(data, losses, 0.1, 2, 1, feature_costs=np.array([0.1, 0.3]))
+    found = solve_within(problem, (budget_constraint(spent, np.ones(12), 1.2),)).solution
+    tree = found.tree
+    leaf = tree.apply(X)
+    exact = sum(Fraction(losses[i, tree.action[leaf[i]]]) for i in range(12)) + Fraction(0.1) * tree.n_leaves
+    for node in np.flatnonzero(~tree.is_leaf):
+        price = problem.feature_costs[tree.feature[node]] * float(tree.n_node_samples[node])
+        exact += Fraction(float(price))
+    assert found.objective == float(exact)

@@ -680,3 +680,24 @@ def test_rewards_of_who_was_unlikely_to_be_treated_are_said(rng):
     with pytest.warns(OverlapWarning, match="unlikely to get their treatment.*crump_trimming") as heard:
         RewardEstimator(random_state=0).fit(Y, T, X=X, propensity=chance, missing_outcome="weight")
     assert len(heard) == 1 and "horizon" not in str(heard[0].message)
+
+
+def test_horizons_count_known_outcomes_and_not_those_at_risk():
+    """69 people of one arm, of whom 68 are known by day 365 though nobody is followed any longer."""
+    rng = np.random.default_rng(3)
+    n = 137
+    T, time = rng.integers(1, 3, n), np.ceil(rng.exponential(110, n))
+    censored = np.where(rng.random(n) < 0.07, rng.uniform(50, 400, n).round(), 1000)
+    event, time = (time <= censored).astype(int), np.minimum(time, censored)
+    first = T == 1
+    assert ((event == 1) | (time >= 365))[first].sum() == 68 and (time >= 365)[first].sum() == 0
+    model = RewardEstimator(method="inverse_propensity", random_state=0)
+    rewards = model.fit_predict(time, T, event=event, horizon=365, propensity=0.5)
+    assert rewards.shape == (n, 2) and np.isfinite(rewards.to_numpy()).all()
+    # Nobody was censored: by default the outcome is the whole time, and not the time up to its ninth decile.
+    model.fit(time, T, event=np.ones(n), propensity=0.5)
+    assert model.horizon_ == min(time[arm == T].max() for arm in (1, 2))
+    # A tenth of an arm is censored early, and then nobody is followed: not known, and refused.
+    event[np.flatnonzero(first)[:12]], time[np.flatnonzero(first)[:12]] = 0, 1.0
+    with pytest.raises(InputError, match=r"outcomes of 1[23] of its 69 rows are unknown"):
+        model.fit(time, T, event=event, horizon=365, propensity=0.5)

@@ -96,7 +96,7 @@ def test_saved_trees_remember_and_old_files_do_not_know(tree):
         del feature["has_missing"]
     assert [f.has_missing for f in from_dict(old).features] == [None, None, None]
     old["features"][0]["has_missing"] = "no"
-    with pytest.raises(InputError, match="Field 'has_missing' of feature 'town' of the saved tree must be true, false"):
+    with pytest.raises(InputError, match="Field 'has_missing' of entry 0 of field 'features' of the saved tree"):
         from_dict(old)
 
 

@@ -52,7 +52,9 @@ def test_the_saved_tree_keeps_the_names():
     data = json.loads(to_json(text))
     data.pop("checksum", None)
     data["features"][0]["value_names"] = ["male"]
-    with pytest.raises(InputError, match="'value_names' of feature 'sex' of the saved tree must be two texts"):
+    with pytest.raises(
+        InputError, match="'value_names' of entry 0 of field 'features' of the saved tree must be a list"
+    ):
         from_json(json.dumps(data))
 
 

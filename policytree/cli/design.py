@@ -70,7 +70,7 @@ def design(
         float | None,
         _option(
             "Time up to which events count, in the outcome's unit. Default: the last time at which a tenth of the "
-            "rows of every treatment is still followed.",
+            "rows of every treatment is still followed, or 95% of their outcomes are known.",
             _COLUMNS,
             metavar="H",
         ),

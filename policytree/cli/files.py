@@ -28,7 +28,7 @@ from policytree.report.sections.offers import summary_of
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
-from policytree.serialization.parsing import parse_json
+from policytree.serialization.parsing import MALFORMED, parse_json
 from policytree.serialization.together import refuse_other_kinds
 from policytree.trees.tree import Tree
 
@@ -314,7 +314,7 @@ def saved_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
     values = saved.get("held_out_leaf_values")
     try:
         return {int(leaf): LeafValue.from_dict(fields) for leaf, fields in (values or {}).items()}
-    except (AttributeError, TypeError, ValueError) as problem:
+    except MALFORMED as problem:
         raise InputError("Field 'held_out_leaf_values' of the saved tree must hold a value for each leaf.") from problem
 
 

@@ -279,7 +279,8 @@ def notes_of_times(
     if times.default_horizon:
         notes.append(
             f"Nobody named the horizon: it is {outcome} = {times.horizon:,.6g}, the last time at which a tenth of the "
-            "rows of every treatment is still followed. --horizon names another one."
+            "rows of every treatment is still followed, or 95% of their outcomes are known. --horizon names another "
+            "one."
         )
     if direction is None and times.target.name in (RMST, SURVIVAL):
         more = "A longer time" if times.target.name == RMST else "A larger share"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+from policytree.exceptions import InputError
 
 NUMERIC = "numeric"
 CATEGORICAL = "categorical"
@@ -26,6 +29,13 @@ def shown(label: Any, longest: int | None = LONGEST_SHOWN) -> str:
     if text.isprintable():
         return text
     return "".join(c.encode("unicode_escape").decode() if unicodedata.category(c) in _UNPRINTABLE else c for c in text)
+
+
+def check_whole(value: int) -> int:
+    """A whole number, or one sentence if it is beyond the numbers that tables and databases can hold."""
+    if abs(value) > sys.float_info.max:
+        raise InputError("A label is a whole number beyond 1.8e308, which tables cannot hold; rename it to text.")
+    return value
 
 
 def named_apart(label: Any, labels: Iterable[Any]) -> str:

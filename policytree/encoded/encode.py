@@ -13,13 +13,21 @@ import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from policytree.common.validation import check_count, check_verbose
-from policytree.encoded.jobs import FolderJob
-from policytree.encoded.plan import Plan, least_from_json, least_to_json, open_encoded, plan_from_json
+from policytree.encoded.jobs import NOTE, FolderJob
+from policytree.encoded.plan import (
+    MANIFEST_FIELDS,
+    NOTE_FIELDS,
+    STATE_FIELDS,
+    Plan,
+    least_from_json,
+    least_to_json,
+    open_encoded,
+)
 from policytree.encoded.reading import (
     Roles,
     check_column_name,
@@ -39,6 +47,7 @@ from policytree.encoded.scan import (
 from policytree.encoded.sources import Source, arrow, open_source
 from policytree.encoded.store import (
     MANIFEST,
+    STATE,
     VERSION,
     EncodedData,
     crc_of,
@@ -160,6 +169,7 @@ class _Job(FolderJob):
 
     files, note = r"rows-\d{6,}\.(bin|json)", "rows-{k:06d}.json"
     what, doing, again = "encoded rows", "encoding", "encode the source again"
+    fields: ClassVar = {MANIFEST: MANIFEST_FIELDS, STATE: STATE_FIELDS, NOTE: NOTE_FIELDS}
 
     def __init__(self, source: Source, roles: Roles, kinds: dict, max_bins: int, directory: Path):
         file_rows = max(1, min(FILE_ROWS, FILE_NUMBERS // len(roles.columns)))
@@ -177,10 +187,10 @@ class _Job(FolderJob):
         if (self.directory / MANIFEST).exists():
             self._mend(open_encoded(self.directory))
             return open_encoded(self.directory)
-        plan = plan_from_json(self.begin(lambda: {"plan": self._plan().to_json()})["plan"])
+        plan = self.begin(lambda: {"plan": self._plan().to_json()})["plan"]
         self.total = self.total or self.source.count_rows()
         notes = self._write_rows(plan)
-        of_files = [least_from_json(note["least"]) for note in notes if note["rows"]]
+        of_files = [least_from_json(note["least"], plan) for note in notes if note["rows"]]
         least = [np.minimum.reduce(values) for values in zip(*of_files, strict=True)]
         manifest = {
             "plan": plan.to_json(),
@@ -193,7 +203,7 @@ class _Job(FolderJob):
 
     def _mend(self, data: EncodedData) -> None:
         """Write damaged files again; the source says what stood in them."""
-        plan = plan_from_json(self.read(MANIFEST)["plan"])
+        plan = self.read(MANIFEST)["plan"]
         self.total = self.source.count_rows()
         damaged = {s.file: s for k, s in enumerate(data.stored) if not data.is_intact(k)}
         if not damaged:

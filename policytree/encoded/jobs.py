@@ -16,13 +16,16 @@ from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from policytree.common.progress import stage_progress
 from policytree.encoded.sources import Source
 from policytree.encoded.store import MANIFEST, STATE, json_object, read_json, save_json
 from policytree.exceptions import InputError
 from policytree.serialization.locks import LOCK, lock_folder, unlock_folder
+from policytree.serialization.schema import Check
+
+NOTE = "note"
 
 
 class FolderJob(ABC):
@@ -36,12 +39,15 @@ class FolderJob(ABC):
         What the folder is for, what the job is called, and what is to be called again, in messages.
     note : str
         Names of notes, with the file's number as ``k``.
+    fields : dict of str to Check
+        What stands in the manifest, in the state, and in every note (``NOTE``).
     """
 
     pool: Any
     stage: Callable[..., Any] | None = None
     files = ""
     what = doing = again = note = ""
+    fields: ClassVar[dict[str, Check]]
 
     def __init__(self, source: Source, columns: list[str], file_rows: int, directory: Path, asked: dict):
         self.source, self.columns, self.file_rows, self.directory = source, columns, file_rows, directory
@@ -150,7 +156,9 @@ class FolderJob(ABC):
 
     def read(self, name: str) -> dict[str, Any]:
         """What a JSON file of the folder holds, or one sentence."""
-        return read_json(self.directory / name, f"{self.again}, with overwrite=True")
+        return read_json(
+            self.directory / name, f"{self.again}, with overwrite=True", self.fields.get(name, self.fields[NOTE])
+        )
 
     def _asked_in(self, name: str) -> Any:
         try:
@@ -166,7 +174,7 @@ class FolderJob(ABC):
             return self.read(STATE)
         begun = {"asked": self.asked, **start()}
         save_json(self.directory / STATE, begun)
-        return begun
+        return self.read(STATE)
 
     def end(self, manifest: dict[str, Any], n_files: int) -> None:
         """Write the manifest, which takes the place of the state and of all notes."""

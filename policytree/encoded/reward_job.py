@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -20,11 +20,12 @@ from sklearn.utils import check_random_state
 from policytree.common.validation import sorted_labels
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
 from policytree.encoded.hazards import Completion, fit_completion, hazard_rows
-from policytree.encoded.jobs import FolderJob
+from policytree.encoded.jobs import NOTE, FolderJob
 from policytree.encoded.nuisance_models import Batch, Model, ObservationModel, fit_models
+from policytree.encoded.plan import CRC
 from policytree.encoded.reading import MOST_CLASSES, check_weights, value_counts
 from policytree.encoded.sources import Source, arrow
-from policytree.encoded.store import MANIFEST, crc_of
+from policytree.encoded.store import MANIFEST, STATE, crc_of
 from policytree.encoded.study_rows import (
     AskedOutcome,
     StudyColumns,
@@ -42,6 +43,18 @@ from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import MAX_CLASSES, predict_new
 from policytree.serialization.files import save_bytes
 from policytree.serialization.labels import label_to_json
+from policytree.serialization.schema import (
+    any_label,
+    anything,
+    many,
+    mapping,
+    matching,
+    optional,
+    real,
+    record,
+    refuse_repeated,
+    whole,
+)  # fmt: skip
 from policytree.weighting.completion import complete_missing
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.learners import one_thread
@@ -113,12 +126,58 @@ class Ask:
     outcome: AskedOutcome
 
 
+_SEED, _TIME = whole(0, 2**31), optional(real(0.0))
+_FILE = matching(rf"({LEARNING}|{HELD_OUT})\d{{6,12}}\.parquet", "the name of a file of rewards")
+_NOTE = record(
+    {
+        "rows": whole(), "files": mapping(_FILE, CRC), "low": many(whole()), "n_low": whole(), "least": many(real()),
+        "n_raised": whole(), "horizon": _TIME, LEARNING: whole(), HELD_OUT: whole(),
+    }
+)  # fmt: skip
+_MANIFEST = record(
+    {
+        "asked": anything, "seed": _SEED, "notes": many(_NOTE, 1), "treatments": many(any_label, 2),
+        "learning": many(_FILE), "held_out": many(_FILE), "n_learning": whole(), "n_held_out": whole(),
+        "n_raised": whole(), "horizon": _TIME, "n_clipped": whole(),
+    }
+)  # fmt: skip
+
+
+def _manifest_fields(value: Any, name: str) -> dict[str, Any]:
+    """The manifest, of which the sums are those of its notes."""
+    found = _MANIFEST(value, name)
+    notes, K = found["notes"], len(found["treatments"])
+    refuse_repeated(found["treatments"], "The manifest has two treatments")
+    refuse_repeated((file for note in notes for file in note["files"]), "The manifest has two files")
+    sums = _sums(notes) | {"n_clipped": found["n_clipped"] and sum(note["n_low"] for note in notes)}
+    rows_fit = all(note["rows"] == note[LEARNING] + note[HELD_OUT] for note in notes)
+    if not rows_fit or any(found[key] != value for key, value in sums.items()):
+        raise InputError("The sums do not agree with the notes of the files.")
+    if any(len(note["low"]) != K or len(note["least"]) != K for note in notes):
+        raise InputError("The notes of the files do not have one number for each treatment.")
+    return found
+
+
+def _sums(notes: list[dict]) -> dict[str, Any]:
+    """What the notes of all files come to."""
+    files = [name for note in notes for name in note["files"]]
+    return {
+        "learning": [name for name in files if name.startswith(LEARNING)],
+        "held_out": [name for name in files if name.startswith(HELD_OUT)],
+        "n_learning": sum(note[LEARNING] for note in notes),
+        "n_held_out": sum(note[HELD_OUT] for note in notes),
+        "n_raised": sum(note["n_raised"] for note in notes),
+        "horizon": notes[0]["horizon"],
+    }
+
+
 class RewardJob(FolderJob):
     """One scoring of all rows of a source."""
 
     # Version 1 kept pickled models: they are never read, and go with what else stood in the folder.
     files, note = r"(learning|held-out)-\d{6,}\.parquet|notes-\d{6,}\.json|models\.joblib", "notes-{k:06d}.json"
     what, doing, again = "rewards", "call", "call stream_rewards again"
+    fields: ClassVar = {MANIFEST: _manifest_fields, STATE: record({"asked": anything, "seed": _SEED}), NOTE: _NOTE}
     seed: int
     treatments: np.ndarray
     scheme: Scheme
@@ -444,19 +503,11 @@ class RewardJob(FolderJob):
         return predicted
 
     def _manifest(self, notes: list[dict]) -> dict[str, Any]:
-        def files(prefix: str) -> list[str]:
-            return [name for note in notes for name in note["files"] if name.startswith(prefix)]
-
         return {
             "seed": self.seed,
             "notes": notes,
             "treatments": [label_to_json(label) for label in self.treatments.tolist()],
-            "learning": files(LEARNING),
-            "held_out": files(HELD_OUT),
-            "n_learning": sum(note[LEARNING] for note in notes),
-            "n_held_out": sum(note[HELD_OUT] for note in notes),
-            "n_raised": sum(note["n_raised"] for note in notes),
-            "horizon": notes[0]["horizon"],
+            **_sums(notes),
             "n_clipped": 0 if self.study.propensity is not None else sum(note["n_low"] for note in notes),
         }
 

@@ -22,7 +22,6 @@ from policytree.encoded.reward_job import Ask, RewardJob
 from policytree.encoded.sources import open_source
 from policytree.encoded.study_rows import AskedOutcome, StudyColumns
 from policytree.exceptions import InputError, quoted
-from policytree.serialization.labels import label_from_json
 from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.inverse_propensity import InversePropensity
@@ -155,7 +154,7 @@ def stream_rewards(
         censored then. With ``cause``, 0 for censored and other values for the causes.
     horizon : float, optional
         Time up to which events count. By default the last time at which a tenth of the rows of every treatment, among
-        those that models are fitted to, is still followed.
+        those that models are fitted to, is still followed, or 95 % of their outcomes are known.
     target : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
         What a reward is, as in :meth:`policytree.RewardEstimator.fit`.
     entry : str, optional
@@ -249,7 +248,7 @@ def stream_rewards(
     ask = dataclasses.replace(ask, kinds=ask.columns.kinds(opened))
     job = RewardJob(opened, ask, Path(directory), _asked(ask))
     found, directory = job.carry_out(overwrite, n_jobs, verbose), job.directory
-    treatments = [label_from_json(label) for label in found["treatments"]]
+    treatments = found["treatments"]
     return StreamedRewards(
         directory,
         [str(label) for label in treatments],

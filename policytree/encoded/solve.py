@@ -274,7 +274,7 @@ def grown(streams: Streams, splits: Splits, leaf_penalty: float) -> tuple[Tree, 
         ExactSums(sums_of_nodes(column, right, sums.whole)[tree.kept], sums.exponent).to_float()
         for sums in (values, weights)
     ]
-    objective = tree.loss + leaf_penalty * tree.tree.n_leaves
+    objective = tree.objective(leaf_penalty)
     return tree.tree, objective, of_nodes[0] / of_nodes[1][:, None]
 
 

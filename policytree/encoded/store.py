@@ -15,8 +15,8 @@ The manifest says what codes mean and has a checksum of every file. A folder wit
 
 from __future__ import annotations
 
-import json
 import mmap
+import os
 import zlib
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -27,17 +27,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from policytree.data.features import Feature
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.problem.split_columns import code_type
 from policytree.problem.types import BinnedData, SplitColumn
 from policytree.serialization.checksums import CHECKSUM, has_checksum, text_with_checksum
 from policytree.serialization.files import save_text
+from policytree.serialization.parsing import parse_json
+from policytree.serialization.schema import Check
 from policytree.solvers.core.coded_features import CodedFeature
 
 VERSION = 2  # of files of rows and of JSON files; 1: losses as fixed-point numbers, no checksums
 MANIFEST, STATE = "manifest.json", "state.json"
 ALIGNED = 64
 PIECE = 1 << 24  # bytes of a file read at a time
+LARGEST = float(np.finfo(np.float64).max)
+CHUNK = 1 << 13  # rows added up at a time: what is made of them stays in the processor's cache
+SLACK = 1e-6  # relative difference of sums of the same numbers in another order
 
 
 def rows_file(k: int) -> str:
@@ -143,7 +148,7 @@ class EncodedData:
     inexact: int
     thinned: tuple[int, ...]
     stored: tuple[Stored, ...]
-    checked: set[str] = field(default_factory=set, repr=False)
+    sizes: dict[str, np.ndarray] = field(default_factory=dict, repr=False)  # sums of files whose checksum was tested
 
     def __repr__(self) -> str:
         what = "classes" if self.of_labels else "treatments"
@@ -175,8 +180,13 @@ class EncodedData:
         """All ways to split, in the order in which a table in memory has them."""
         return tuple(column for each in self.coded for column in each.columns)
 
+    @cached_property
+    def most_codes(self) -> np.ndarray:
+        """How many codes each row of codes may have: features, then classes if there are labels."""
+        return np.array([c.n_codes for c in self.coded] + [len(self.labels)] * self.of_labels, dtype=np.int64)
+
     def rows(self, k: int) -> CodedRows:
-        """The rows of the k-th file, mapped; its checksum is tested once.
+        """The rows of the k-th file, mapped; its checksum is tested once, its codes whenever it is read.
 
         Raises
         ------
@@ -190,19 +200,59 @@ class EncodedData:
         path = self.directory / stored.file
         again = "encode the source again into this folder, which mends it"
         try:
+            if os.path.realpath(path) != os.path.join(os.path.realpath(self.directory), stored.file):
+                raise InputError(f"'{path}' is a link to another place, and was not written by encode; {again}.")
             if path.stat().st_size != start + 8 * n * self.n_planes:
                 raise InputError(f"'{path}' has another length than was written; {again}.")
             with open(path, "rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)  # kernels take writable arrays only
         except OSError as error:
             raise InputError(f"'{path}' cannot be read: {error.strerror}; {again}.") from error
-        if stored.file not in self.checked:
-            if zlib.crc32(mapped) != stored.crc:
-                raise InputError(f"'{path}' is damaged: its checksum is wrong; {again}.")
-            self.checked.add(stored.file)
         codes = np.frombuffer(mapped, self.dtype, n * p).reshape(p, n)
         numbers = np.frombuffer(mapped, np.float64, n * self.n_planes, start).reshape(self.n_planes, n)
-        return self.as_rows(codes, numbers)
+        if stored.file not in self.sizes and zlib.crc32(mapped) != stored.crc:
+            raise InputError(f"'{path}' is damaged: its checksum is wrong; {again}.")
+        self.refuse_foreign_codes(codes, f"'{path}'", again)
+        rows = self.as_rows(codes, numbers)
+        if stored.file not in self.sizes:
+            self._add_sizes(stored.file, rows, f"'{path}'", again)
+        return rows
+
+    def refuse_foreign_codes(self, codes: np.ndarray, what: str, remedy: str) -> None:
+        """Refuse codes beyond the bins of their features: kernels write at the places that codes name, unchecked.
+
+        It reads a byte a code, which is next to nothing beside the sums over all pairs of features.
+        """
+        if codes.shape[1] == 0:
+            return
+        beyond = np.flatnonzero(codes.max(axis=1) >= self.most_codes)
+        if len(beyond):
+            j = int(beyond[0])
+            of = "classes" if j == len(self.coded) else f"column {quoted(self.features[self.coded[j].feature].name)}"
+            raise InputError(f"{what} is damaged: it holds codes of {of} that no value has; {remedy}.")
+
+    def _add_sizes(self, file: str, rows: CodedRows, what: str, remedy: str) -> None:
+        """Refuse numbers that add up to more than the manifest says: whole numbers of 64 bits might not hold them."""
+        most = np.array([self.relative.total, LARGEST, self.total_weight])
+        with np.errstate(over="ignore", invalid="ignore"):  # whatever is no number fits nowhere
+            starts = range(0, rows.codes.shape[1], CHUNK)
+            self.sizes[file] = sum((self._sizes(rows.numbers[:, k : k + CHUNK]) for k in starts), np.zeros(3))
+            fits = (sum(list(self.sizes.values())) <= np.minimum(most * (1.0 + SLACK), LARGEST)).all()
+        if not fits or (self.weighted and rows.numbers[-1].min() <= 0):
+            del self.sizes[file]
+            raise InputError(f"{what} is damaged: its numbers are not those that the manifest adds up; {remedy}.")
+
+    def _sizes(self, numbers: np.ndarray) -> np.ndarray:
+        """Sums over rows (planes, m): largest loss beside the first action's, size of that, weight."""
+        weight = float(numbers[-1].sum()) if self.weighted else float(numbers.shape[1])
+        if self.of_labels:
+            return np.array([weight, 0.0, weight])
+        first, largest = numbers[0], np.zeros(0)
+        for each in numbers[1 : len(self.labels)]:
+            relative = each - first
+            np.abs(relative, out=relative)
+            largest = np.maximum(largest, relative) if len(largest) else relative
+        return np.array([largest.sum(), abs(first.sum()), weight])
 
     def is_intact(self, k: int) -> bool:
         """Whether the k-th file holds what was written."""
@@ -237,11 +287,11 @@ class EncodedData:
 
     def in_memory(self) -> BinnedData:
         """All rows as columns of codes, as :func:`policytree.solvers.core.binning.bin_matrix` makes them."""
+        parts = [self.rows(k).codes for k in range(len(self.stored))]  # mapped, and as long as the manifest says
         bins = [len(column.thresholds) + 1 for column in self.columns]
         codes = np.empty((len(bins), self.n_rows), dtype=code_type(max(bins, default=1)))
         first = 0
-        for k, stored in enumerate(self.stored):
-            part = self.rows(k).codes
+        for part, stored in zip(parts, self.stored, strict=True):
             to = iter(codes[:, first : first + stored.rows])
             for each, row in zip(self.coded, part, strict=True):
                 for of_column in each.codes_of_columns:
@@ -270,21 +320,30 @@ def save_json(path: Path, data: dict[str, Any]) -> None:
 def json_object(path: Path) -> dict[str, Any] | None:
     """The object that a JSON file holds, whatever its checksum; None if it holds none."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
 
 
-def read_json(path: Path, again: str) -> dict[str, Any]:
-    """What :func:`save_json` was given, or one sentence; ``again``: what makes the file anew."""
+def read_json(path: Path, again: str, check: Check = lambda data, _: data) -> Any:
+    """What :func:`save_json` was given, as a check reads it, or one sentence; ``again``: what makes the file anew."""
     data = json_object(path)
-    if data is not None and has_checksum(data) and data.get("version") == VERSION:
-        return {key: value for key, value in data.items() if key not in (CHECKSUM, "version")}
+    if data is not None and has_checksum(data) and _is_this_version(data):
+        try:
+            return check({key: value for key, value in data.items() if key not in (CHECKSUM, "version")}, "the file")
+        except InputError as error:  # the checksum is that of what somebody else wrote
+            why = str(error)
+            raise InputError(f"'{path}' is damaged: {why[0].lower()}{why[1:].rstrip('.')}; {again}.") from error
     # Before there were checksums, only the manifest of codes told its version.
-    if data is not None and (data.get("version", 1) != VERSION if has_checksum(data) else _is_first_version(data)):
+    if data is not None and (not _is_this_version(data) if has_checksum(data) else _is_first_version(data)):
         raise InputError(f"'{path}' was written by another version of policytree; {again}.")
     raise InputError(f"'{path}' is damaged: it is not what was written; {again}.")
+
+
+def _is_this_version(data: dict[str, Any]) -> bool:
+    """Whether an object says that it has the version of files that this policytree writes."""
+    return type(data.get("version")) is int and data["version"] == VERSION
 
 
 def _is_first_version(data: dict[str, Any]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,7 +178,9 @@ class TableViews(TreeViews):
         except (OverflowError, ValueError) as error:
             if str(error).startswith("Complex data"):  # scikit-learn adds the whole array
                 raise InputError("Complex data not supported: X holds complex numbers; give real ones.") from error
-            words = re.sub(r":\narray=.*\.\n(?=Reshape)", ". ", str(error), flags=re.DOTALL)  # the whole array again
+            words, array, rest = str(error).partition(":\narray=")
+            if array:  # the whole array again, and behind it how to reshape it
+                words += ". Reshape" + rest.rpartition(".\nReshape")[2]
             raise InputError(f"{words.rstrip(chr(10) + '. ')}; {remedy}") from error
 
     def apply(self, X: Table) -> np.ndarray:

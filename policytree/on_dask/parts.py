@@ -30,6 +30,7 @@ class EncodedPart(EncodedData):
 
     def rows(self, k: int) -> CodedRows:
         """Codes and numbers, writable as kernels take them: dask's own copies are not."""
+        self.refuse_foreign_codes(self.codes, "A partition", "compute it anew from rows that do not change")
         return self.as_rows(*(np.require(each, requirements=["C", "W"]) for each in (self.codes, self.numbers)))
 
 
@@ -119,7 +120,7 @@ def sums_of_part(coded: tuple, question: dict[str, Any]) -> list:
     ("pairs", "triples", "leaves", "least"), and for which ``arguments``.
     """
     data: EncodedData = question["data"]
-    names = [f for f in EncodedData.__dataclass_fields__ if f not in ("stored", "checked")]
+    names = [f for f in EncodedData.__dataclass_fields__ if f not in ("stored", "sizes")]
     part = EncodedPart(
         **{name: getattr(data, name) for name in names},
         stored=(Stored("", coded[0].shape[1], 0),),

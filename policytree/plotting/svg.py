@@ -16,7 +16,7 @@ PIXELS = 4 / 3  # of a page, per point
 SMALLEST = 0.75  # of its size: where a page is narrower, one moves the picture
 ISOLATE, END = "\u2068", "\u2069"  # right-to-left words between these leave the order of their neighbours alone
 _DROPPED = {"metadata"}
-_DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
+_DECIMALS = re.compile(r"(?<!\d)(\d+\.\d{2})\d+")  # from the first digit on: work in proportion to the text
 
 
 def to_svg(figure: Any, alt: str, key: str, titles: Mapping[str, str] | None = None) -> str:

@@ -11,12 +11,14 @@ from policytree.common.validation import check_choice
 from policytree.exceptions import InputError, quoted
 from policytree.serialization import from_dict, to_dict
 from policytree.serialization.checksums import refuse_changed, text_with_checksum
-from policytree.serialization.parsing import parse_json
+from policytree.serialization.parsing import parse_saved
+from policytree.serialization.schema import anything, many, record, text
 from policytree.trees.source_code import DIALECTS, export_python, export_sql
 from policytree.trees.text import export_text, to_rules
 from policytree.trees.tree import Tree
 
 FORMAT, VERSION = "policytree regime", 1
+_STAGES = record({"stages": many(record({"name": text, "tree": anything}), 1)})
 NamedTrees = Sequence[tuple[str, Tree]]
 
 
@@ -103,7 +105,7 @@ def regime_from_json(text: str | bytes) -> list[tuple[str, Tree]]:
         ...
     policytree.exceptions.InputError: This is no regime of policytree: its format is None.
     """
-    return regime_from_dict(parse_json(text))
+    return regime_from_dict(parse_saved(text, "regime"))
 
 
 def regime_from_dict(data: Any) -> list[tuple[str, Tree]]:
@@ -117,13 +119,8 @@ def regime_from_dict(data: Any) -> list[tuple[str, Tree]]:
     found = data.get("format") if isinstance(data, dict) else None
     if found != FORMAT:
         raise InputError(f"This is no regime of policytree: its format is {quoted(found)}.")
-    if data.get("version") != VERSION:
+    if type(data.get("version")) is not int or data["version"] != VERSION:
         raise InputError(f"The regime has version {quoted(data.get('version'))}; this policytree reads {VERSION}.")
     refuse_changed(data, "regime")
-    try:
-        parts = [(str(each["name"]), each["tree"]) for each in data["stages"]]
-    except (KeyError, TypeError) as error:
-        raise InputError("The regime's field 'stages' must be a list of names and trees; save it again.") from error
-    if not parts:
-        raise InputError("The regime has no stages; save it again.")
-    return [(name, from_dict(tree)) for name, tree in parts]
+    parts = _STAGES(data, "the regime")["stages"]
+    return [(part["name"], from_dict(part["tree"])) for part in parts]

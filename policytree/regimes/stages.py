@@ -776,7 +776,7 @@ def stage_times(column: pd.Series) -> list[Any]:
         )
     times = sorted_labels(np.array(list(found), dtype=object) if all(texts) else found.to_numpy()).tolist()
     if all(texts):
-        natural = sorted(times, key=lambda text: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", text)])
+        natural = sorted(times, key=_natural)
         for here, there in zip(times, natural, strict=True):
             if here != there:
                 raise InputError(
@@ -817,3 +817,9 @@ def _of_second(
     got_second = (part[treatment] == labels[-1]).to_numpy()
     chance = part[propensity].to_numpy(dtype=np.float64, na_value=np.nan)
     return np.where(eligible, np.where(got_second, chance, 1.0 - chance), 0.5)
+
+
+def _natural(text: str) -> list:
+    """A key that sorts the numbers in texts as numbers: by their length, then by their digits."""
+    parts = re.split(r"([0-9]+)", text)
+    return [(len(p.lstrip("0")), p.lstrip("0")) if k % 2 else p for k, p in enumerate(parts)]

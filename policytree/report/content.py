@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.serialization.parsing import MALFORMED
 
 FORMAT = "policytree report 1"
 _NUMBER = re.compile(r"|-|(training rows)|<0.001|[-+\[]*[\d.][-+\d.,e%\] ]*|[-+]?(nan|inf)")
@@ -196,7 +197,7 @@ class Content:
                 for s in data["sections"]
             )
             return cls(_text(data["title"]), _text(data["subtitle"]), sections)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+        except MALFORMED as error:
             raise InputError(
                 f"This is no saved report: a field is missing or malformed ({error}); write it again."
             ) from error
@@ -240,6 +241,14 @@ def _rows(values: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(map(_texts, values))
 
 
+def _pairs(values: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(name), _text(fact)) for name, fact in values)
+
+
+def _objects(values: Any) -> tuple[dict[str, Any], ...]:
+    return tuple(map(dict, values))
+
+
 def _whole(values: Any) -> tuple[int, ...]:
     return tuple(map(int, values))
 
@@ -263,6 +272,6 @@ def _scales(values: Any) -> dict[str, float]:
 
 QUESTION = ("question", "feature", "kind", "missing", "unknown", "rows")
 READERS: dict[str, Callable[[Any], Any]] = {
-    "rows": _rows, "columns": _texts, "items": _texts, "strong": _whole, "pairs": _rows, "numbers": tuple,
+    "rows": _rows, "columns": _texts, "items": _texts, "strong": _whole, "pairs": _pairs, "numbers": _objects,
     "data": dict, "root": _node, "scales": _scales, "form": bool,
 }  # fmt: skip

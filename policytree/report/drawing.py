@@ -21,6 +21,7 @@ from policytree.plotting.survival import draw_curves, figure_height
 from policytree.plotting.svg import SETTINGS
 from policytree.report.content import Picture
 from policytree.serialization import from_dict
+from policytree.serialization.parsing import MALFORMED
 
 NARROW = 4.0  # inches: a telephone shows as much without scrolling
 
@@ -42,7 +43,7 @@ def draw(picture: Picture, key: str) -> str:
             figure = DRAWN[picture.kind](cleaned(picture.data))
         titles = cleaned(picture.data.get("titles", {}))
         return to_svg(figure, visible(picture.alt), key, titles)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except MALFORMED as error:
         raise InputError(f"The picture of kind {picture.kind!r} cannot be drawn from its data ({error}).") from error
 
 

@@ -11,7 +11,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from policytree.data.features import check_whole
 from policytree.exceptions import InputError
+from policytree.serialization.parsing import MALFORMED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,12 +34,12 @@ def float_to_json(value: float) -> float | str:
 
 
 def float_from_json(value: Any, name: str) -> float:
-    """Read what :func:`float_to_json` gave; ``name`` is the field that an InputError should blame."""
+    """Read what :func:`float_to_json` gave; ``name`` begins the sentence of an InputError."""
     if isinstance(value, str) and value in _NAMED_FLOATS:
         return _NAMED_FLOATS[value]
     if type(value) in (int, float) and abs(value) <= sys.float_info.max:
         return float(value)
-    raise InputError(f"Field {name!r} of the saved tree must hold numbers, or one of {', '.join(_NAMED_FLOATS)}.")
+    raise InputError(f"{name} must be a number, or one of {', '.join(_NAMED_FLOATS)}.")
 
 
 def label_to_json(label: Any) -> Any:
@@ -50,6 +52,8 @@ def label_to_json(label: Any) -> Any:
     """
     if isinstance(label, str):
         check_text(label)
+    if isinstance(label, int):
+        check_whole(label)
     data = _describe_label(label)
     if data is not _UNKNOWN:
         back = label_from_json(data)
@@ -114,17 +118,19 @@ def label_from_json(data: Any) -> Any:
     """Rebuild the label that :func:`label_to_json` described; InputError if it is malformed."""
     if type(data) is str:
         return check_text(data)
-    if data is None or type(data) in (bool, int):
+    if type(data) is int:
+        return check_whole(data)
+    if data is None or type(data) is bool:
         return data
     if type(data) is float and math.isfinite(data):
         return data
     reader = _READERS.get(str(data.get("type"))) if isinstance(data, dict) else None
     if reader is None:
-        raise InputError("A label of the saved tree must be text, a number, true, false, null, or have a known 'type'.")
+        raise InputError("A label must be text, a number, true, false, null, or have a known 'type'.")
     try:
         return reader(data)
-    except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
-        raise InputError(f"A label of type {data['type']!r} in the saved tree is malformed; save it again.") from error
+    except (*MALFORMED, OSError) as error:
+        raise InputError(f"A label of type {data['type']!r} is malformed; save it again.") from error
 
 
 def _read_numpy(data: dict) -> Any:
@@ -139,7 +145,7 @@ def _read_numpy(data: dict) -> Any:
         return np.array(value, dtype=np.int64).astype(dtype)[()]
     if dtype.kind != "f":
         return dtype.type(value)
-    number = float_from_json(value, "label")
+    number = float_from_json(value, "A label")
     with np.errstate(over="ignore"):
         out = dtype.type(number)
     if not (float(out) == number or math.isnan(number)):
@@ -175,7 +181,7 @@ def _iso_time(text: Any) -> str:
 
 
 _READERS = {
-    "float": lambda data: float_from_json(data["value"], "label"),
+    "float": lambda data: float_from_json(data["value"], "A label"),
     "numpy": _read_numpy,
     "timestamp": _read_timestamp,
     "datetime": _read_datetime,

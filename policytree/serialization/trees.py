@@ -6,31 +6,71 @@ Reading never executes anything: every field is checked for its type, length and
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from policytree.data.feature_encoder import is_missing
 from policytree.data.features import CATEGORICAL, NUMERIC, Feature
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.serialization.checksums import refuse_changed, text_with_checksum
-from policytree.serialization.labels import check_text, float_from_json, float_to_json, label_from_json, label_to_json
-from policytree.serialization.parsing import parse_json
+from policytree.serialization.labels import check_text, float_to_json, label_to_json
+from policytree.serialization.parsing import parse_saved
+from policytree.serialization.schema import (
+    any_label,
+    flag,
+    many,
+    named_float,
+    one_of,
+    record,
+    refuse_repeated,
+    text,
+    whole,
+)
 from policytree.trees.tree import IS_MISSING, TREE_LEAF, TREE_UNDEFINED, Tree
 
 FORMAT = "policytree.tree"
 VERSION = 1
 MAX_DEPTH = 500  # of a saved tree: no rule that somebody reads comes near
 
-_INTEGER_FIELDS = {  # field: dtype
+_INTEGER_FIELDS: dict[str, type[np.signedinteger]] = {  # field: dtype
     "children_left": np.int32,
     "children_right": np.int32,
     "feature": np.int32,
     "action": np.int32,
     "n_node_samples": np.int64,
 }
-_FIELDS = ("features", "actions", *_INTEGER_FIELDS, "threshold", "missing_go_to_left", "value")
+
+
+def feature_from_json(data: Any, name: str) -> Feature:
+    """A feature, as trees and encoded rows are saved with it; ``name`` is that of a check."""
+    found = _FEATURE(data, name)
+    title = f"feature {quoted(found['name'])} of {name.split(' of ')[-1]}"
+    if found["kind"] == NUMERIC and found["categories"]:
+        raise InputError(f"The {title} must be numeric, or categorical with categories.")
+    if any(map(is_missing, found["categories"])):
+        raise InputError(f"The {title} has a missing value as a category; delete it there.")
+    refuse_repeated(found["categories"], f"The {title} has two categories")
+    names = found["value_names"]
+    if names is not None and found["kind"] != NUMERIC:
+        raise InputError(f"The {title} has 'value_names' and is not numeric; delete one of them.")
+    return Feature(**found | {"categories": tuple(found["categories"]), "value_names": names and tuple(names)})
+
+
+_FEATURE = record(
+    {"name": text, "kind": one_of(NUMERIC, CATEGORICAL), "categories": many(any_label)},
+    may={"has_missing": flag, "value_names": many(text, 2, 2)},  # files of earlier versions do not say
+)
+_FIELDS = record(
+    {
+        "features": many(feature_from_json),
+        "actions": many(any_label),
+        **{name: many(whole(np.iinfo(dtype).min, np.iinfo(dtype).max)) for name, dtype in _INTEGER_FIELDS.items()},
+        "threshold": many(named_float),
+        "missing_go_to_left": many(flag),
+        "value": many(many(named_float)),
+    }
+)
 
 
 def to_dict(tree: Tree) -> dict[str, Any]:
@@ -117,24 +157,19 @@ def from_dict(data: dict[str, Any]) -> Tree:
     """
     _check_header(data)
     refuse_changed(data, "saved tree")
-    features = tuple(_feature_from_json(f, j) for j, f in enumerate(_list(data["features"], "features")))
-    _refuse_repeated([feature.name for feature in features], "features of the name")
-    actions = tuple(label_from_json(a) for a in _list(data["actions"], "actions"))
-    _refuse_repeated(actions, "treatments of the label")
-    arrays = {name: _integers(data[name], name, dtype) for name, dtype in _INTEGER_FIELDS.items()}
-    missing = _list(data["missing_go_to_left"], "missing_go_to_left")
-    if not all(isinstance(m, bool) for m in missing):
-        raise InputError("Field 'missing_go_to_left' of the saved tree must hold true or false only.")
-    rows = [_floats(row, "value") for row in _list(data["value"], "value")]
-    if any(len(row) != len(actions) for row in rows):
+    found = _FIELDS(data, "the saved tree")
+    refuse_repeated([feature.name for feature in found["features"]], "The saved tree has two features of the name")
+    refuse_repeated(found["actions"], "The saved tree has two treatments of the label")
+    K = len(found["actions"])
+    if any(len(row) != K for row in found["value"]):
         raise InputError("Every row of field 'value' of the saved tree must hold one number per action.")
     tree = Tree(
-        **arrays,
-        threshold=np.array(_floats(data["threshold"], "threshold"), dtype=np.float64),
-        missing_go_to_left=np.array(missing, dtype=bool),
-        value=np.array(rows, dtype=np.float64).reshape(len(rows), len(actions)),
-        features=features,
-        actions=actions,
+        **{name: np.array(found[name], dtype=dtype) for name, dtype in _INTEGER_FIELDS.items()},
+        threshold=np.array(found["threshold"], dtype=np.float64),
+        missing_go_to_left=np.array(found["missing_go_to_left"], dtype=bool),
+        value=np.array(found["value"], dtype=np.float64).reshape(len(found["value"]), K),
+        features=tuple(found["features"]),
+        actions=tuple(found["actions"]),
     )
     check_tree(tree)
     return tree
@@ -205,11 +240,7 @@ def from_json(text: str | bytes) -> Tree:
     """
     if not isinstance(text, str | bytes):
         raise InputError(f"from_json takes text; got {type(text).__name__} (from_dict takes dictionaries).")
-    try:
-        data = parse_json(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"The saved tree is not valid JSON ({error}); save it again with to_json.") from error
-    return from_dict(data)
+    return from_dict(parse_saved(text, "saved tree"))
 
 
 def check_tree(tree: Tree) -> None:
@@ -285,58 +316,3 @@ def _check_header(data: Any) -> None:
         raise InputError("Field 'version' of the saved tree must be a positive whole number.")
     if version > VERSION:
         raise InputError(f"The saved tree has version {version}, newer than {VERSION}; upgrade policytree to read it.")
-    lacking = [name for name in _FIELDS if name not in data]
-    if lacking:
-        raise InputError(f"The saved tree lacks the field(s) {', '.join(map(repr, lacking))}; save it again.")
-
-
-def _list(value: Any, name: str) -> list:
-    if not isinstance(value, list):
-        raise InputError(f"Field {name!r} of the saved tree must be a list.")
-    return value
-
-
-def _integers(value: Any, name: str, dtype: type) -> np.ndarray:
-    limits = np.iinfo(dtype)
-    numbers = _list(value, name)
-    if not all(type(v) is int and limits.min <= v <= limits.max for v in numbers):
-        raise InputError(f"Field {name!r} of the saved tree must hold whole numbers ({np.dtype(dtype).name}) only.")
-    return np.array(numbers, dtype=dtype)
-
-
-def _floats(value: Any, name: str) -> list[float]:
-    return [float_from_json(v, name) for v in _list(value, name)]
-
-
-def _feature_from_json(data: Any, j: int) -> Feature:
-    if not isinstance(data, dict) or not isinstance(data.get("name"), str):
-        raise InputError(f"Feature {j} of the saved tree must have a name.")
-    kind = data.get("kind")
-    categories = tuple(label_from_json(c) for c in _list(data.get("categories"), "categories"))
-    if kind not in (NUMERIC, CATEGORICAL) or (kind == NUMERIC and categories):
-        raise InputError(f"Feature {data['name']!r} of the saved tree must be numeric, or categorical with categories.")
-    gaps = data.get("has_missing")  # files of earlier versions do not say
-    name = check_text(data["name"])
-    if any(map(is_missing, categories)):
-        raise InputError(f"Feature {name!r} of the saved tree has a missing value as a category; delete it there.")
-    _refuse_repeated(categories, f"categories of feature {name!r} of the label")
-    if not (gaps is None or isinstance(gaps, bool)):
-        raise InputError(f"Field 'has_missing' of feature {name!r} of the saved tree must be true, false or null.")
-    names = data.get("value_names")
-    if names is not None and not (
-        kind == NUMERIC and isinstance(names, list) and len(names) == 2 and all(isinstance(n, str) for n in names)
-    ):
-        raise InputError(
-            f"Field 'value_names' of feature {name!r} of the saved tree must be two texts, and the feature numeric."
-        )
-    return Feature(
-        name, kind, categories, gaps, None if names is None else (check_text(names[0]), check_text(names[1]))
-    )
-
-
-def _refuse_repeated(labels: Sequence[Any], what: str) -> None:
-    seen: set[Any] = set()
-    for label in labels:
-        if label in seen:
-            raise InputError(f"The saved tree has two {what} {label!r}; every one needs its own.")
-        seen.add(label)

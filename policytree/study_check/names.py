@@ -27,8 +27,8 @@ _AFTER = re.compile(
     r"^((vital|exit|os|pfs|dfs|rfs|efs)[-_ ]?)?status[-_ ]?\d?$|^(fustat|etype)$|^time[-_ ]?(2|d)$|"
     r"^((icu|hosp|hospital|total)[-_ ]?)?los([-_ ]?days)?$"
 )
-_SAME_STEM = re.compile(r"^(.*?)[-_ .]?(\d+)$")
-_STEM_OF_TWO = re.compile(r"^(.*[a-z]\D*)(\d+)$")
+_DIGITS = "0123456789"
+MOST_DIGITS = 15  # of a number at the end of a name: longer ones are keys, and no times or visits
 
 _LENGTHS = {"time", "days", "weeks", "months"}
 _UNITS = _LENGTHS | {"years", "duration"}
@@ -62,6 +62,13 @@ _GOOD = {
     "relieved", "control", "controlled", "reduction", "reduced", "screened", "screening",
 }  # fmt: skip
 _NOT = {"no", "non", "not", "never", "without", "free"}
+
+
+def stem_and_number(name: str) -> tuple[str, int] | None:
+    """A name as what stands before the digits at its end, and these as a number; None where there are none, or many."""
+    stem = name.rstrip(_DIGITS)
+    digits = name[len(stem) :]
+    return (stem, int(digits)) if 0 < len(digits) <= MOST_DIGITS else None
 
 
 def words(name: object) -> list[str]:
@@ -137,8 +144,8 @@ def later_words(name: object, outcome: str | None, *, number: bool) -> str:
         return f"contains {hit[0].strip('_- .')!r}"
     if number and is_follow_up(name):
         return "is that of a time until an event"
-    own, theirs = _SAME_STEM.match(text), _SAME_STEM.match((outcome or "").lower())
-    if own and theirs and own[1] and own[1][:2] == theirs[1][:2] and int(own[2]) >= int(theirs[2]):
+    own, theirs = stem_and_number(text), stem_and_number((outcome or "").lower())
+    if own and theirs and own[1] >= theirs[1] and _without_break(own[0])[:2] == _without_break(theirs[0])[:2] != "":
         return f"counts on from the outcome's, {outcome!r}"
     return ""
 
@@ -155,8 +162,9 @@ def later_than_baseline(names: Iterable[str]) -> dict[str, str]:
     """
     stems: dict[str, dict[int, str]] = {}
     for name in names:
-        if hit := _STEM_OF_TWO.match(str(name).lower()):
-            stems.setdefault(hit[1], {})[int(hit[2])] = str(name)
+        hit = stem_and_number(str(name).lower())
+        if hit and _has_word_at_end(hit[0]):
+            stems.setdefault(hit[0], {})[hit[1]] = str(name)
     found = {}
     for numbered in stems.values():
         if len(numbered) > MOST_VISITS or any(number + 1 in numbered for number in numbered):
@@ -170,3 +178,16 @@ def later_than_baseline(names: Iterable[str]) -> dict[str, str]:
                 if str(number).startswith(digits[:-1]) and len(rest) >= 2 and rest[0] != "0":
                     found[later] = baseline
     return found
+
+
+def _without_break(stem: str) -> str:
+    """What stands before the sign that divides a name from its number."""
+    return stem[:-1] if stem.endswith(("-", "_", " ", ".")) else stem
+
+
+def _has_word_at_end(stem: str) -> bool:
+    """Whether a letter stands behind the last digit."""
+    for letter in reversed(stem):
+        if letter.isdigit() or "a" <= letter <= "z":
+            return not letter.isdigit()
+    return False

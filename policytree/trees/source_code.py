@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from policytree.data.features import CATEGORICAL
+from policytree.data.features import CATEGORICAL, check_whole
 from policytree.exceptions import InputError, quoted
 from policytree.trees.tree import IS_KNOWN, IS_MISSING, Tree
 
@@ -334,7 +334,7 @@ def _plain(label: Any, language: str) -> Label:
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
-        return int.__int__(value)
+        return check_whole(int.__int__(value))
     if isinstance(value, float) and math.isfinite(value):
         return float.__float__(value)
     raise InputError(

@@ -353,7 +353,8 @@ class RewardEstimator(NestedParameters):
             field, as scikit-survival's ``Surv`` makes them, says both.
         horizon : float, optional
             Time up to which events count, in the unit of Y. By default the last time at which a tenth of every
-            treatment's rows is still followed.
+            treatment's rows is still followed, or 95 % of their outcomes are known (the event came before, or they were
+            followed until then).
         target : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
             What a reward is: the mean time without event up to the horizon (restricted mean survival time, the
             default); the probability of no event up to it; with ``cause``, the mean time lost to that cause up to the

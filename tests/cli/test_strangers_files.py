@@ -59,7 +59,7 @@ def moment(zone: str) -> dict:
         ({"actions": ["no", moment("../../etc/passwd")]}, ["malformed"]),
         ({"actions": ["no", "\ud800"]}, ["half a letter"]),
         ({"features": [{"name": "\udfff", "kind": "numeric", "categories": []}] * 2}, ["half a letter"]),
-        ({"n_node_samples": [10**400] * 3}, ["whole numbers"]),
+        ({"n_node_samples": [10**400] * 3}, ["whole number"]),
         (chain(501), ["more than 500 levels"]),
         (chain(200_000), ["more than 500 levels"]),
         (
@@ -80,7 +80,7 @@ def moment(zone: str) -> dict:
         ({"features": [NUMBER, NUMBER]}, ["two features of the name 'age'"]),
         (
             {"features": [NUMBER, {"name": "site", "kind": "categorical", "categories": ["x", "y", "x"]}]},
-            ["two categories of feature 'site' of the label 'x'"],
+            ["feature 'site' of the saved tree has two categories 'x'"],
         ),
     ],
 )

@@ -44,7 +44,7 @@ print(lost.target_, lost.rewards_.mean().round(2).to_dict())
 # Of the model of events and that of censoring, one has to be right. ``model.n_raised_`` counts people whose chance to
 # be followed was so small that it was raised to ``min_observed``: if they are many, choose an earlier horizon.
 #
-# **Without a horizon** it is the last time at which a tenth of every treatment's rows is still followed
-# (``model.horizon_``). A horizon that nobody, or nearly nobody of a treatment, was followed to is refused, and so are
-# treatments without an event before it.
+# **Without a horizon** it is the last time at which a tenth of every treatment's rows is still followed, or 95 % of
+# their outcomes are known (``model.horizon_``). A horizon is refused to which hardly anybody of an arm was followed,
+# unless nearly all outcomes are known by then, and so are treatments without an event before it.
 print(model.n_raised_)

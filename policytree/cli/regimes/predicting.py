@@ -15,6 +15,7 @@ from policytree.exceptions import InputError
 from policytree.regimes.export import regime_from_dict
 from policytree.regimes.stages import NOTHING_GIVEN, OUTCOME, TREATMENT
 from policytree.serialization.labels import label_from_json
+from policytree.serialization.parsing import MALFORMED
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import Unseen
 
@@ -68,7 +69,7 @@ def saved_regime(data: Mapping[str, Any]) -> SavedRegime:
         named = all(isinstance(name, str) for name in (person, stage, treatment, outcome))
         if not named or not len(times) == len(history) == len(trees):
             raise TypeError("columns and decisions do not fit")
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except MALFORMED as error:
         raise InputError(f"The regime's field 'design' is malformed ({error}); save it again.") from error
     return SavedRegime(trees, person, stage, treatment, outcome, times, history)
 

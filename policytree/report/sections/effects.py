@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from policytree.evaluation import BudgetPath, QiniCurve, Ranking
@@ -12,6 +14,8 @@ from policytree.report.material import Material
 
 MOST_POINTS = 100  # of a curve
 _MORE = "how much more those put first gain than the average person, averaged over all shares that might be treated"
+AVERAGE = ("effect", "standard_error")
+SLOPE = ("slope", "slope_error", "z", "p_value", "p_adjusted")
 HETEROGENEITY = "Do effects differ between people?"
 NOT_TESTED = "Not tested here: pass the result of heterogeneity_test among the results."
 NO_TEST = (
@@ -32,16 +36,29 @@ def heterogeneity_section(material: Material) -> Section:
         return Section("heterogeneity", HETEROGENEITY, (Words(words),))
     digits = decimals(test.table["standard_error"])
     rows = list(zip(test.table.index, test.table.to_dict("records"), strict=True))
-    cells = tuple(
+    averages = tuple(
+        (f"{label} - {test.baseline}", f"{row['effect']:+,.{digits}f}", f"{row['standard_error']:,.{digits}f}")
+        for label, row in rows
+    )
+    slopes = tuple(
         (
-            f"{label} - {test.baseline}", f"{row['effect']:+,.{digits}f}", f"{row['standard_error']:,.{digits}f}",
-            _two_decimals(row["slope"]), _two_decimals(row["slope_error"]), p_text(row["p_adjusted"]),
+            f"{label} - {test.baseline}",
+            _two_decimals(row["slope"]),
+            _two_decimals(row["slope_error"]),
+            p_text(row["p_adjusted"]),
         )
         for label, row in rows
-    )  # fmt: skip
-    columns = ("effect of", "average", "std. error", "slope", "std. error", "p (Holm)")
+    )
     caption = f"Average effects{material.of_whom}, by {_of_all(test.n, material)}"
-    table = Table(columns, cells, caption, numbers=tuple({"treatment": str(k)} | row for k, row in rows))
+    tables = (
+        Table(("effect of", "average", "std. error"), averages, caption, numbers=_numbers(rows, AVERAGE)),
+        Table(
+            ("predicted effect of", "slope", "std. error", "p (Holm)"),
+            slopes,
+            f"Slopes of observed effects on predicted ones, by {test.n:,} rows",
+            numbers=_numbers(rows, SLOPE),
+        ),
+    )
     study = material.study
     speaks, costs = ("above" if study.direction == "maximize" else "below"), _before_costs(material)
     words = (
@@ -49,10 +66,16 @@ def heterogeneity_section(material: Material) -> Section:
         f"{_of_target(material)}; {speaks} zero speaks for the first. Two tests, by {test.n:,} rows: of predicted "
         f"effects, each block by models of the blocks before it (p = {test.p_predicted:.2g}), and of effects that are "
         f"linear in the covariates (p = {test.p_linear:.2g}). Slope: how observed effects go with predicted ones, 1 if "
-        "these are right in size and 0 if they say nothing."
+        "these are right in size and 0 if they say nothing; its p value tests it against 0, and says nothing about "
+        "the average effect."
     )
-    blocks: tuple[Block, ...] = (Words(str(test), "lead"), table, Words(words))
+    blocks: tuple[Block, ...] = (Words(str(test), "lead"), *tables, Words(words))
     return Section("heterogeneity", HETEROGENEITY, blocks)
+
+
+def _numbers(rows: list[tuple[Any, dict[str, Any]]], names: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+    """What stands behind the rows of a table."""
+    return tuple({"treatment": str(label), **{name: row[name] for name in names}} for label, row in rows)
 
 
 def _of_target(material: Material) -> str:

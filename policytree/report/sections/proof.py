@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import platform
-import re
 from importlib import metadata
 from typing import Any
 
@@ -218,7 +217,7 @@ def _on_one_line(value: Any) -> str:
     """A setting as it is typed; estimators among them say only what differs from their defaults, in full."""
     is_estimator = isinstance(value, BaseEstimator)
     text = BaseEstimator.__repr__(value, N_CHAR_MAX=math.inf) if is_estimator else repr(value)
-    return re.sub(r"\s*\n\s*", " ", text)
+    return " ".join(line for line in map(str.strip, text.split("\n")) if line)
 
 
 def versions_text() -> str:

@@ -9,7 +9,7 @@ from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Study
 from policytree.weighting.observed import Observed
-from policytree.weighting.time_to_event.outcome import AT_RISK_BY_DEFAULT, TimeToEvent
+from policytree.weighting.time_to_event.outcome import AT_RISK_BY_DEFAULT, MOST_UNKNOWN, TimeToEvent
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
 
@@ -65,7 +65,10 @@ def _facts(study: Study) -> tuple[tuple[str, str], ...]:
 
 def _horizon(times: TimeToEvent, unit: str) -> str:
     """The horizon, and who chose it if nobody did."""
-    chosen = f" (by default: the last time at which {AT_RISK_BY_DEFAULT:.0%} of every treatment's rows are at risk)"
+    chosen = (
+        f" (by default: the last time at which {AT_RISK_BY_DEFAULT:.0%} of every treatment's rows are at risk, or "
+        f"{1 - MOST_UNKNOWN:.0%} of their outcomes are known)"
+    )
     return times.until(unit) + chosen * times.default_horizon
 
 

@@ -6,8 +6,10 @@ and wherever they stand: in memory, in files or on the workers of a cluster.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -57,7 +59,7 @@ def scored_tree(
     count = np.bincount(of_row, minlength=n_leaves)
     grown = tree_of_leaves(data.features, data.columns, splits, sums, count, actions, merge=merge)
     costs = _cost_of_splits(problem, splits, grown.asked)
-    return grown.tree, grown.loss + problem.leaf_penalty * grown.tree.n_leaves + costs
+    return grown.tree, grown.objective(problem.leaf_penalty, costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +69,24 @@ class GrownTree:
     Attributes
     ----------
     tree : Tree
-    loss : float
-        Sum of what its leaves lose, rounded once.
+    loss : Fraction
+        Sum of what its leaves lose, exactly.
     kept, asked : ndarray of shape (nodes,), bool
         Which nodes of the splits it was made from are its nodes, and which of these are questions.
     """
 
     tree: Tree
-    loss: float
+    loss: Fraction
     kept: np.ndarray
     asked: np.ndarray
+
+    def objective(self, leaf_penalty: float, costs: Iterable[float] = ()) -> float:
+        """Losses, penalties and costs of questions, added up exactly and rounded once to the nearest float64."""
+        total = self.loss + Fraction(leaf_penalty) * self.tree.n_leaves + sum(map(Fraction, costs), Fraction(0))
+        try:
+            return float(total)
+        except OverflowError:  # losses are finite, but a penalty may be anything
+            return math.inf if total > 0 else -math.inf
 
 
 def tree_of_leaves(
@@ -121,7 +131,7 @@ def tree_of_leaves(
         tuple(range(value.shape[1])),
     )  # fmt: skip
     ends = np.flatnonzero(kept & ~asked)
-    return GrownTree(tree, of_nodes[ends, action[ends]].rounded_total(), kept, asked)
+    return GrownTree(tree, of_nodes[ends, action[ends]].total(), kept, asked)
 
 
 def right_children(column: list[int]) -> np.ndarray:
@@ -157,17 +167,18 @@ def _merge_siblings(column: np.ndarray, right: np.ndarray, action: np.ndarray, k
             kept[one] = kept[other] = False
 
 
-def _cost_of_splits(problem: Problem, splits: list[tuple[int, int]], asked: np.ndarray) -> float:
-    """What those questions of a tree cost, added up, that are asked."""
+def _cost_of_splits(problem: Problem, splits: list[tuple[int, int]], asked: np.ndarray) -> list[float]:
+    """What each question of a tree costs; nothing where it is not asked."""
     if problem.feature_costs is None:
-        return 0.0
-    costs, paid = [], [frozenset[int]()]
+        return []
+    costs: list[float] = []
+    paid = [frozenset[int]()]
     for (column, _), rows, charged in zip(splits, rows_of_splits(problem.data, splits), asked, strict=True):
         known = paid.pop()
         if column >= 0:
             costs.append(split_cost(problem, column, rows, known) if charged else 0.0)
             paid += [paid_below(problem, column, known)] * 2
-    return float(np.sum(costs))
+    return costs
 
 
 def split_cost(problem: Problem, column: int, rows: np.ndarray, paid: frozenset = frozenset()) -> float:

@@ -16,7 +16,10 @@ from policytree.weighting.time_to_event.product_limit import product_limit
 
 AT_RISK_BY_DEFAULT = 0.1  # of every arm, at the default horizon
 FEWEST_AT_RISK = 5  # rows of an arm that are still followed at the horizon, where some were censored before,
-NOT_MANY = 0.05  # unless events leave no more than this share of the arm when so few are followed
+MOST_UNKNOWN = (
+    0.05  # unless the outcomes of all but this share are known: those who had the event by then are not missed
+)
+NOT_MANY = 0.05  # or unless events leave no more than this share of the arm when so few are followed
 LARGEST_TIME = 1e100
 
 
@@ -217,7 +220,7 @@ def time_to_event(
         1 or True: the event was seen; 0 or False: censored. With ``cause``: 0 and the codes of the causes.
     entry : column of n numbers, optional
     horizon : float, optional
-        By default the last time at which a tenth of every arm is at risk.
+        By default the last time at which a tenth of every arm is at risk, or 95 % of its outcomes are known.
     target : str, optional
         A name in ``TARGETS``.
     cause : optional
@@ -261,7 +264,7 @@ def time_to_event(
             "event says that every time is censored; without a single event there is nothing to learn: check which "
             "value stands for an event."
         )
-    until = _horizon(horizon, time, start, arm, seen, treatments)
+    until = _horizon(horizon, time, code, start, arm, seen, treatments)
     out = TimeToEvent(time, code, start, until, kind, horizon is None)
     if not isinstance(horizon, CheckedHorizon):
         _refuse_thin_arms(out, arm, seen, treatments)
@@ -360,10 +363,11 @@ def _at_risk(at: float, time: np.ndarray, entry: np.ndarray | None) -> np.ndarra
     return time >= at if entry is None else (time >= at) & (entry < at)
 
 
-def _horizon(horizon, time, entry, arm, seen, treatments) -> float:
+def _horizon(horizon, time, code, entry, arm, seen, treatments) -> float:
     if horizon is None:
         found = min(
-            _default_horizon(time[own], None if entry is None else entry[own]) for own in _arms(arm, seen, treatments)
+            _default_horizon(time[own], code[own] == 0, None if entry is None else entry[own])
+            for own in _arms(arm, seen, treatments)
         )
         if found <= 0.0:
             raise InputError(
@@ -392,14 +396,16 @@ def _arms(arm: np.ndarray, seen: np.ndarray, treatments: np.ndarray) -> list[np.
     return [(arm == k) & seen for k in range(len(treatments))]
 
 
-def _default_horizon(time: np.ndarray, entry: np.ndarray | None) -> float:
-    """The last time at which a tenth of these rows, and some of them, are at risk."""
+def _default_horizon(time: np.ndarray, censored: np.ndarray, entry: np.ndarray | None) -> float:
+    """The last time at which a tenth of these rows, and some of them, are at risk, or nearly all outcomes are known."""
     needed = max(AT_RISK_BY_DEFAULT * len(time), FEWEST_AT_RISK)
     at = np.unique(time)
     at_risk = len(time) - np.searchsorted(np.sort(time), at, side="left")
     if entry is not None:
         at_risk = at_risk - (len(entry) - np.searchsorted(np.sort(entry), at, side="left"))
-    return float(at[np.flatnonzero(at_risk >= needed)[-1]]) if (at_risk >= needed).any() else float(at[0])
+    unknown = np.searchsorted(np.sort(time[censored]), at, side="left")  # censored before
+    enough = (at_risk >= needed) | ((unknown <= MOST_UNKNOWN * len(time)) & (len(time) - unknown >= FEWEST_AT_RISK))
+    return float(at[np.flatnonzero(enough)[-1]]) if enough.any() else float(at[0])
 
 
 def _refuse_thin_arms(times: TimeToEvent, arm: np.ndarray, seen: np.ndarray, treatments: np.ndarray) -> None:
@@ -409,13 +415,14 @@ def _refuse_thin_arms(times: TimeToEvent, arm: np.ndarray, seen: np.ndarray, tre
         part = times.rows(np.flatnonzero(own))
         followed = int(_at_risk(h, part.time, part.entry).sum())
         latest = _latest(part)
-        too_few = followed < FEWEST_AT_RISK and part.censored.any() and _left(part, latest) > NOT_MANY
+        unknown = int(part.censored.sum())
+        too_few = followed < FEWEST_AT_RISK and unknown > MOST_UNKNOWN * part.n and _left(part, latest) > NOT_MANY
         if h > last and too_few:
             raise InputError(f"horizon={h:g} lies beyond all follow-up, which ends at {last:g}; choose an earlier one.")
         if too_few:
             raise InputError(
-                f"At horizon={h:g} only {followed} rows of treatment {label!s} are still followed; choose an earlier "
-                f"one, at most {latest:g}."
+                f"At horizon={h:g} only {followed} rows of treatment {label!s} are still followed, and the outcomes of "
+                f"{unknown} of its {part.n} rows are unknown; choose an earlier one, at most {latest:g}."
             )
         counted = part.code == 1 if times.target.by_cause else part.code > 0
         if not (counted & (part.time <= h)).any():
