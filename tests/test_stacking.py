@@ -15,10 +15,12 @@ from policytree import RewardEstimator
 from policytree.model_selection.folds import make_folds
 from policytree.weighting import stacking
 from policytree.weighting.boosting import boost
+from policytree.weighting.learners import imputer
 from policytree.weighting.observed import observe
 from policytree.weighting.stacking import (
     LEARNERS,
     CovariateScaler,
+    MissingFiller,
     OutcomeStack,
     PropensityStack,
     convex_weights,
@@ -32,6 +34,23 @@ def test_rare_categories_stay_small_on_the_scale_of_penalties(rng):
     assert scaled[:, 0].std() == pytest.approx(1.0) and scaled[:, 0].mean() == pytest.approx(0.0, abs=1e-12)
     assert np.ptp(scaled[:, 1]) == 2.0, "as an indicator of half the rows; its own standard deviation gives 26"
     assert (scaled[:, 2] == 0.0).all()
+
+
+@pytest.mark.parametrize(("n", "p"), [(1, 3), (2, 1), (60, 1), (61, 5)])
+@pytest.mark.parametrize("order", ["C", "F", "slice"])
+def test_missing_values_are_filled_as_the_imputer_does(rng, n, p, order):
+    """To the last bit and in the same layout, since the order of numbers in memory decides the order of sums."""
+    wide = rng.normal(size=(n, p + 1)).round(1)
+    whole = wide[:, :-1] if order == "slice" else np.array(wide[:, :-1], order=order)
+    holes = whole.copy()
+    holes[0, 0] = np.nan
+    for learnt in (whole, holes):
+        for new in (whole, holes):
+            before = new.copy()
+            expected, found = (f.fit(learnt).transform(new) for f in (imputer(), MissingFiller()))
+            assert found.tobytes() == expected.tobytes()
+            assert (found.shape, found.strides) == (expected.shape, expected.strides)
+            assert not np.shares_memory(found, new) and before.tobytes() == new.tobytes()
 
 
 @pytest.mark.parametrize(("n", "p"), [(60, 5), (20, 40), (10, 1)])
