@@ -40,7 +40,8 @@ from policytree.estimators.search import (
 )
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
-from policytree.problem.types import Problem, SearchLimits, Solution, Status
+from policytree.problem.split_columns import GROUPS, LEVELS
+from policytree.problem.types import BinnedData, Problem, SearchLimits, Solution, Status
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.solvers.core.binning import bin_matrix
@@ -66,6 +67,9 @@ class TreeEstimator(TableViews, SearchArguments):
         check_number("max_bins", self.max_bins, 2, integer=True, none=True)
         check_search_arguments(self.solver, self.solver_options, self.guesses)
         check_choice(self.repeated_features, "repeated_features", ("charged", "free"))
+        check_choice(self.categories, "categories", (LEVELS, GROUPS))
+        if self.categories == GROUPS and (self.solver != "direct" or self.guesses is not None):
+            raise InputError("categories='groups' takes solver='direct' without guesses; set these, or 'levels'.")
         check_verbose(self.verbose)
         if self.repeated_features == "free" and (self.solver != "direct" or self.guesses is not None):
             raise InputError("repeated_features='free' takes solver='direct' without guesses; set these, or 'charged'.")
@@ -99,6 +103,22 @@ class TreeEstimator(TableViews, SearchArguments):
         """Whether the search is for the least sum of losses over rows, without guesses, test costs or limits."""
         return self.solver == "direct" and self.guesses is self.feature_costs is self.root_feature is None
 
+    def _bin(self, X: np.ndarray, losses: np.ndarray, splits, depth: int | None) -> BinnedData:
+        """Codes of encoded rows; ``losses`` are weighted."""
+        per_arm = getattr(self, "min_samples_per_treatment", 0)
+        last = self._is_plain() and not per_arm and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
+        return bin_matrix(
+            X,
+            self.encoder_.features,
+            max_bins=self.max_bins,
+            split_on=splits,
+            wide=self._is_plain(),
+            categories=self.categories,
+            losses=losses,
+            min_leaf=min(self.min_samples_leaf, len(X) + 1),
+            last=last,
+        )
+
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
         """Bin the encoded rows and weight their losses."""
         total = rounded_sum(weight)
@@ -106,9 +126,10 @@ class TreeEstimator(TableViews, SearchArguments):
         costs, groups, splits, roots = self._column_arguments(features)
         limited = self.max_expected_cost is not None
         depth, price = self._tree_size()
+        losses = losses * weight[:, None]
         problem = Problem(
-            bin_matrix(X, features, max_bins=self.max_bins, split_on=splits, wide=self._is_plain()),
-            losses * weight[:, None],
+            self._bin(X, losses, splits, depth),
+            losses,
             leaf_penalty(price, total),
             depth,
             min(self.min_samples_leaf, len(X) + 1),
@@ -136,9 +157,10 @@ class TreeEstimator(TableViews, SearchArguments):
         depth = DEPTH_TO_JUDGE if isinstance(self.max_depth, str) else self.max_depth
         price = 1.0 if isinstance(self.regularization, str) else self.regularization
         per_arm = getattr(self, "min_samples_per_treatment", 0)
+        losses = np.sin(np.arange(len(X) * n_actions)).reshape(-1, n_actions)  # of as many digits as rewards have
         problem = Problem(
-            bin_matrix(X, features, max_bins=self.max_bins, split_on=splits, wide=self._is_plain()),
-            np.sin(np.arange(len(X) * n_actions)).reshape(-1, n_actions),  # of as many digits as rewards have
+            self._bin(X, losses, splits, depth),
+            losses,
             leaf_penalty(price, len(X)),
             depth,
             min(self.min_samples_leaf, len(X) + 1),
@@ -192,7 +214,7 @@ class TreeEstimator(TableViews, SearchArguments):
             asked, per_arm = self.min_samples_leaf, getattr(self, "min_samples_per_treatment", 0)
             raise infeasible(job.problem, asked, per_arm, job.actions)
         self._store(solution, job.total_weight, job.actions)
-        self.search_grid_ = SearchGrid.of(job.problem.data.columns, job.problem.data.exact)
+        self.search_grid_ = SearchGrid.of_data(job.problem.data)
         if warn:
             self._warn_unproved(solution)
             if self.tree_.n_leaves == 1 and no_split_fits(p := job.problem):
