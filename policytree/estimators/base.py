@@ -103,10 +103,9 @@ class TreeEstimator(TableViews, SearchArguments):
         """Whether the search is for the least sum of losses over rows, without guesses, test costs or limits."""
         return self.solver == "direct" and self.guesses is self.feature_costs is self.root_feature is None
 
-    def _bin(self, X: np.ndarray, losses: np.ndarray, splits, depth: int | None) -> BinnedData:
+    def _bin(self, X: np.ndarray, losses: np.ndarray, splits, depth: int | None, arms=None) -> BinnedData:
         """Codes of encoded rows; ``losses`` are weighted."""
-        per_arm = getattr(self, "min_samples_per_treatment", 0)
-        last = self._is_plain() and not per_arm and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
+        last = self._is_plain() and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
         return bin_matrix(
             X,
             self.encoder_.features,
@@ -117,6 +116,8 @@ class TreeEstimator(TableViews, SearchArguments):
             losses=losses,
             min_leaf=min(self.min_samples_leaf, len(X) + 1),
             last=last,
+            arms=arms,
+            min_leaf_per_arm=min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
         )
 
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
@@ -128,7 +129,7 @@ class TreeEstimator(TableViews, SearchArguments):
         depth, price = self._tree_size()
         losses = losses * weight[:, None]
         problem = Problem(
-            self._bin(X, losses, splits, depth),
+            self._bin(X, losses, splits, depth, arms),
             losses,
             leaf_penalty(price, total),
             depth,

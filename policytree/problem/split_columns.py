@@ -60,7 +60,13 @@ def categorical_split_columns(j: int, x: np.ndarray) -> list:
 
 
 def grouped_split_columns(
-    j: int, x: np.ndarray, losses: np.ndarray | None, min_leaf: int, last: bool
+    j: int,
+    x: np.ndarray,
+    losses: np.ndarray | None,
+    min_leaf: int,
+    last: bool,
+    arms: np.ndarray | None = None,
+    min_leaf_per_arm: int = 0,
 ) -> tuple[list, bool, int]:
     """Columns of groupings: two-way divisions of a feature's levels, missing values being a level of their own.
 
@@ -79,9 +85,14 @@ def grouped_split_columns(
     min_leaf : int
         Smallest number of rows in a leaf.
     last : bool
-        Whether the tree has one split at most, nothing is asked of its leaves but ``min_leaf``, and the objective is
+        Whether the tree has one split at most, nothing is asked of its leaves but their size, and the objective is
         the sum of losses and a price for each leaf. The best groupings of pairs of actions then suffice: a tree with
         any other grouping is matched by one of them.
+    arms : ndarray of shape (n,), int, or None
+        The arm of every row, which ``min_leaf_per_arm`` needs.
+    min_leaf_per_arm : int
+        Smallest number of rows of every arm in a leaf. Where the best grouping by sign keeps to it, nothing is lost;
+        otherwise the columns prove nothing.
 
     Returns
     -------
@@ -107,12 +118,18 @@ def grouped_split_columns(
     if losses is None or not can_group:
         return found, False, len(found)
     sums = np.stack([np.bincount(level, weights=loss, minlength=L) for loss in losses.T], axis=1)
+    per_arm = np.empty((0, 0))
+    if arms is not None and min_leaf_per_arm:
+        per_arm = np.stack([np.bincount(level[arms == k], minlength=L) for k in range(sums.shape[1])], axis=1)
     sizes, known = np.bincount(level, minlength=L), {(c.thresholds[0], c.missing_left) for c, _ in found}
     for a in range(sums.shape[1]):
         for b in range(a):
             side = best_grouping(sums[:, a], sums[:, b], sizes, min_leaf)
             if side is None:
                 continue
+            last &= not per_arm.size or bool(
+                min(per_arm[side].sum(axis=0).min(), per_arm[~side].sum(axis=0).min()) >= min_leaf_per_arm
+            )
             column, codes = _grouping(j, side, values, missing.any(), level)
             key = column.thresholds[0], column.missing_left
             if key not in known:

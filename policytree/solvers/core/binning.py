@@ -36,6 +36,8 @@ def bin_matrix(
     losses: np.ndarray | None = None,
     min_leaf: int = 1,
     last: bool = False,
+    arms: np.ndarray | None = None,
+    min_leaf_per_arm: int = 0,
 ) -> BinnedData:
     """Integer codes of an encoded matrix, with thresholds midway between neighbouring distinct values.
 
@@ -55,7 +57,7 @@ def bin_matrix(
         codes are uint32 beyond 65,536 values, which only the direct solver's search over one feature takes.
     categories : {"levels", "groups"}, default "levels"
         Whether a categorical feature splits off one level, or any group of them.
-    losses, min_leaf, last
+    losses, min_leaf, last, arms, min_leaf_per_arm
         Of groups: as in :func:`policytree.problem.split_columns.grouped_split_columns`.
 
     Returns
@@ -75,7 +77,9 @@ def bin_matrix(
     two_valued = two_valued_columns(X, [j for j in used if features[j].kind != CATEGORICAL], low, high)
     for j in used:
         if features[j].kind == CATEGORICAL and categories == GROUPS:
-            offered, whole, n_groupings = grouped_split_columns(j, X[:, j], losses, min_leaf, last)
+            offered, whole, n_groupings = grouped_split_columns(
+                j, X[:, j], losses, min_leaf, last, arms, min_leaf_per_arm
+            )
             found += offered
             implied += n_groupings - len(offered)
             partly += [] if whole else [j]
