@@ -58,6 +58,9 @@ ROWS_TO_JUDGE, DEPTH_TO_JUDGE = 10_000, 3
 class TreeEstimator(TableViews, SearchArguments):
     """What all estimators of one tree share that search for the best one."""
 
+    #: Whether a job is searched with the losses it is made with. Who solves it with others sets it to False.
+    _losses_are_final = True
+
     def _check_arguments(self) -> None:
         self._check_tree_size()
         check_number("min_samples_leaf", self.min_samples_leaf, 1, integer=True)
@@ -105,7 +108,7 @@ class TreeEstimator(TableViews, SearchArguments):
 
     def _bin(self, X: np.ndarray, losses: np.ndarray, splits, depth: int | None, arms=None) -> BinnedData:
         """Codes of encoded rows; ``losses`` are weighted."""
-        last = self._is_plain() and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
+        last = self._losses_are_final and self._is_plain() and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
         return bin_matrix(
             X,
             self.encoder_.features,

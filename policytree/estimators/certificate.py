@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policytree.data.features import CATEGORICAL, Feature, shown
+from policytree.problem.split_columns import LEVELS_TO_GROUP
 from policytree.problem.types import BinnedData, SplitColumn, Status
 
 LEAST_GROUP = -3.0  # thresholds of groups of levels are at most this (data/features.py::level_threshold)
-LEVELS_TO_GROUP = 4  # of fewer levels, one against the rest is every grouping, also beside missing values
 SEVERAL = 2  # rows in a leaf from which a smallest leaf is a limit
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from policytree.data.features import MOST_GROUPED, level_threshold
@@ -9,6 +11,7 @@ from policytree.problem.types import SplitColumn
 
 MAX_BINS = 65_536  # of codes of two bytes, which nearly all searches take
 LEVELS, GROUPS = "levels", "groups"  # how categories are split
+LEVELS_TO_GROUP = 4  # of fewer levels, one against the rest is every grouping
 MOST_ENUMERATED = 8  # levels, missing values among them, of which every grouping becomes a column: 127
 
 
@@ -71,8 +74,8 @@ def grouped_split_columns(
     """Columns of groupings: two-way divisions of a feature's levels, missing values being a level of their own.
 
     Up to ``MOST_ENUMERATED`` levels, each of the ``2**(L - 1) - 1`` groupings is a column, so that trees of any depth
-    and any number of actions choose from all of them. Of more levels, the columns are one level against the rest, and
-    the grouping that is best for all rows for every pair of actions (:func:`best_grouping`).
+    and any number of actions choose from all of them. Of more levels, the
+    columns are one level against the rest, and the best groupings of pairs of actions for all rows.
 
     Parameters
     ----------
@@ -109,33 +112,33 @@ def grouped_split_columns(
         return [], True, 0
     level = np.where(missing, len(values), np.searchsorted(values, x))
     can_group = int(values[-1]) < MOST_GROUPED if len(values) else False
-    if L <= MOST_ENUMERATED and (can_group or L < 4):
+    few = L <= MOST_ENUMERATED and (can_group or L < LEVELS_TO_GROUP)
+    pairs: list = []
+    if losses is not None and can_group and (last or not few):
+        sums = np.stack([np.bincount(level, weights=loss, minlength=L) for loss in losses.T], axis=1)
+        sizes, per_arm = np.bincount(level, minlength=L), np.zeros((L, 1), dtype=np.int64)
+        if arms is not None and min_leaf_per_arm:
+            per_arm = np.stack([np.bincount(level[arms == k], minlength=L) for k in range(sums.shape[1])], axis=1)
+        for a, b in combinations(range(sums.shape[1]), 2):
+            side = best_grouping(sums[:, a], sums[:, b], sizes, min_leaf)
+            if side is not None:
+                pairs.append(_grouping(j, side, values, missing.any(), level))
+                smallest = min(int(per_arm[part].sum(axis=0).min()) for part in (side, ~side))
+                last &= not per_arm.any() or smallest >= min_leaf_per_arm
+        if last:
+            return _different(pairs), True, 2 ** (L - 1) - 1
+    if few:
         # The last level is never on the side that is written down: a grouping and its complement are one question.
         sides = (np.arange(1, 2 ** (L - 1))[:, None] >> np.arange(L) & 1).astype(bool)
         found = [_grouping(j, side, values, missing.any(), level) for side in sides]
         return found, True, len(found)
-    found = categorical_split_columns(j, x)
-    if losses is None or not can_group:
-        return found, False, len(found)
-    sums = np.stack([np.bincount(level, weights=loss, minlength=L) for loss in losses.T], axis=1)
-    per_arm = np.empty((0, 0))
-    if arms is not None and min_leaf_per_arm:
-        per_arm = np.stack([np.bincount(level[arms == k], minlength=L) for k in range(sums.shape[1])], axis=1)
-    sizes, known = np.bincount(level, minlength=L), {(c.thresholds[0], c.missing_left) for c, _ in found}
-    for a in range(sums.shape[1]):
-        for b in range(a):
-            side = best_grouping(sums[:, a], sums[:, b], sizes, min_leaf)
-            if side is None:
-                continue
-            last &= not per_arm.size or bool(
-                min(per_arm[side].sum(axis=0).min(), per_arm[~side].sum(axis=0).min()) >= min_leaf_per_arm
-            )
-            column, codes = _grouping(j, side, values, missing.any(), level)
-            key = column.thresholds[0], column.missing_left
-            if key not in known:
-                known.add(key)
-                found.append((column, codes))
-    return found, last, 2 ** (L - 1) - 1 if last else len(found)
+    found = _different(categorical_split_columns(j, x) + pairs)
+    return found, False, len(found)
+
+
+def _different(columns: list) -> list:
+    """The columns without those that ask what an earlier one asks."""
+    return list({(c.thresholds[0], c.missing_left): (c, code) for c, code in reversed(columns)}.values())[::-1]
 
 
 def best_grouping(one: np.ndarray, other: np.ndarray, sizes: np.ndarray, min_leaf: int = 1) -> np.ndarray | None:
