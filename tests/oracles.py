@@ -17,7 +17,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -53,13 +53,16 @@ class Split:
         x = row[self.feature]
         if math.isnan(x):
             return self.missing_left
+        if self.categorical and self.threshold <= -3:  # a group: minus the sum of 2**k over its categories k
+            return int(-self.threshold) >> int(x) & 1 == 1
         return x == self.threshold if self.categorical else x <= self.threshold
 
 
-def all_splits(X, categorical=()) -> list[Split]:
+def all_splits(X, categorical=(), grouped=False) -> list[Split]:
     """Every question that separates some rows of ``X`` (n, p).
 
-    Numeric features: ``x <= v`` for every observed value ``v``. Categorical ones: one category against the rest.
+    Numeric features: ``x <= v`` for every observed value ``v``. Categorical ones: one category against the rest, or if
+    ``grouped`` any group of them.
     Missing values (NaN) go to either side, or alone to the left.
     """
     X = np.asarray(X, dtype=np.float64)
@@ -67,7 +70,10 @@ def all_splits(X, categorical=()) -> list[Split]:
     for j in range(X.shape[1]):
         values = sorted({x for x in X[:, j].tolist() if not math.isnan(x)})
         splits += [Split(j, v, j in categorical, side) for v in values for side in (False, True)]
-        splits.append(Split(j, -math.inf, j in categorical, missing_left=True))
+        if grouped and j in categorical:
+            groups = [g for size in range(2, len(values)) for g in combinations(map(int, values), size)]
+            splits += [Split(j, -float(sum(2**k for k in g)), True, side) for g in groups for side in (False, True)]
+        splits.append(Split(j, -1.0 if j in categorical else -math.inf, j in categorical, missing_left=True))
     # Of questions about one feature that all rows answer alike, one is enough.
     different = {(s.feature, *(s.goes_left(row) for row in X.tolist())): s for s in splits}
     return [s for (_, *answers), s in different.items() if len(set(answers)) == 2]
@@ -112,6 +118,7 @@ def best_tree(
     feature_costs=None,
     weights=None,
     root_features=None,
+    grouped=False,
 ):
     """The smallest ``sum of leaf losses + penalty * leaves + test costs``, and the leaves (sets of rows) that reach it.
 
@@ -133,7 +140,7 @@ def best_tree(
             tuple(charges[s.feature]),
             root_features is None or s.feature in root_features,
         )
-        for s in all_splits(X, categorical)
+        for s in all_splits(X, categorical, grouped)
     }
 
     @cache

@@ -35,6 +35,7 @@ class Case:
     feature_costs: np.ndarray | None = None
     weights: np.ndarray | None = None
     root_features: tuple[int, ...] | None = None
+    grouped: bool = False
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -47,7 +48,7 @@ class Case:
     def problem(self) -> Problem:
         """The binned problem that solvers take."""
         return Problem(
-            bin_matrix(self.X, self.features),
+            bin_matrix(self.X, self.features, categories="groups" if self.grouped else "levels"),
             self.losses,
             leaf_penalty=self.penalty,
             max_depth=self.max_depth,
@@ -75,6 +76,7 @@ class Case:
             self.feature_costs,
             self.weights,
             self.root_features,
+            self.grouped,
         )[0]
 
     def fast_optimum(self, unit: int = 1) -> int | None:
@@ -116,7 +118,7 @@ class Case:
             f"max_depth={self.max_depth!r}, min_leaf={self.min_leaf!r}, arms={show(self.arms)}, "
             f"min_leaf_per_arm={self.min_leaf_per_arm!r}, categorical={self.categorical!r}, "
             f"max_leaf_nodes={self.max_leaf_nodes!r}, feature_costs={show(self.feature_costs)}, "
-            f"weights={show(self.weights)}, root_features={self.root_features!r})"
+            f"weights={show(self.weights)}, root_features={self.root_features!r}, grouped={self.grouped!r})"
         )
 
 
@@ -226,6 +228,17 @@ def random_losses(rng: np.random.Generator, n: int, K: int) -> np.ndarray:
     if kind == "eighths":
         return rng.integers(-40, 40, (n, K)) / 8
     return rng.integers(-5, 6, (n, K)) * (rng.random((n, K)) < 0.3)
+
+
+def grouped_case(rng: np.random.Generator) -> Case:
+    """A random case, one of whose columns is a category of three to seven levels that splits may group."""
+    case = random_case(rng, max_rows=9)
+    while not case.X.shape[1]:
+        case = random_case(rng, max_rows=9)
+    X = case.X.copy()
+    X[:, 0] = rng.integers(0, int(rng.integers(3, 8)), len(X))
+    X[rng.random(len(X)) < rng.choice([0.0, 0.2]), 0] = NAN
+    return case.but(X=X, categorical=tuple(sorted({0, *case.categorical})), grouped=True)
 
 
 def penalised_case(rng: np.random.Generator) -> Case:

@@ -349,6 +349,15 @@ def design(
             metavar="COLUMN=X",
         ),
     ] = None,
+    categories: Annotated[
+        str | None,
+        _option(
+            "How columns of text are split: levels, one against the rest (the default), or groups, several levels "
+            "against the others: all groups of up to 8 levels, or of up to 53 at depth one.",
+            _TREE,
+            metavar="WAY",
+        ),
+    ] = None,
     repeated_features: Annotated[
         str | None,
         _option(
@@ -505,6 +514,7 @@ def design(
         "max_leaf_nodes": max_leaf_nodes,
         "feature_costs": feature_cost,
         "repeated_features": repeated_features,
+        "categories": categories,
         "feature_groups": feature_group,
         "max_expected_cost": max_expected_cost,
         "split_features": split_features,

@@ -13,6 +13,7 @@ from policytree.cli.tables import by_treatment, column_names, number_in, require
 from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import default_leaf_sizes
 from policytree.exceptions import InputError, quoted
+from policytree.problem.split_columns import LEVELS
 from policytree.weighting.observed import Observed
 
 MOST_DIGITS = 9  # of a depth
@@ -58,7 +59,8 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
     }
     named |= tree_size(options) | study.limits.tree_arguments()
     sizes = leaf_sizes(options, study, judging)
-    return {**options, **named, **limits, **sizes, "feature_groups": groups, "repeated_features": repeated}
+    ways = {"repeated_features": repeated, "categories": options["categories"] or LEVELS}
+    return {**options, **named, **limits, **sizes, **ways, "feature_groups": groups}
 
 
 def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, str]]:

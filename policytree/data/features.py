@@ -13,6 +13,7 @@ from policytree.exceptions import InputError
 NUMERIC = "numeric"
 CATEGORICAL = "categorical"
 
+MOST_GROUPED = 53  # categories of a feature that splits may group: a set of them is an integer that float64 holds
 LONGEST_SHOWN = 80  # characters of a label in a line of text or a picture
 _UNPRINTABLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode: controls, invisible formats, lone surrogates, separators
 
@@ -46,6 +47,18 @@ def named_apart(label: Any, labels: Iterable[Any]) -> str:
     return repr(label.item() if hasattr(label, "item") else label)
 
 
+def level_threshold(levels: Iterable[int]) -> float:
+    """The threshold that stands for a set of categories by their positions, all below ``MOST_GROUPED``.
+
+    A set of one is its position, the empty set (missing values alone) -1, and a larger one minus the sum of ``2**k``
+    over its positions ``k``: at most -3, and an integer that a float64 holds exactly.
+    """
+    levels = tuple(levels)
+    if len(levels) < 2:
+        return float(levels[0]) if levels else -1.0
+    return -float(sum(1 << k for k in levels))
+
+
 @dataclass(frozen=True, slots=True)
 class Feature:
     """One column of the user's table, as the search and the tree see it.
@@ -55,7 +68,7 @@ class Feature:
     name : str
         The column's name.
     kind : {"numeric", "categorical"}
-        Numeric features split by ``x <= threshold``; categorical ones by ``x == category``.
+        Numeric features split by ``x <= threshold``; categorical ones by whether ``x`` is one of a set of categories.
     categories : tuple
         The user's category values; the encoded value of a category is its position here. Empty for numeric features.
     has_missing : bool or None
@@ -70,6 +83,23 @@ class Feature:
     categories: tuple[Any, ...] = ()
     has_missing: bool | None = field(default=None, compare=False)
     value_names: tuple[str, str] | None = field(default=None, compare=False)
+
+    def levels_at(self, threshold: float) -> tuple[int, ...]:
+        """Positions of the categories that a threshold (:func:`level_threshold`) sends left.
+
+        Raises
+        ------
+        InputError
+            If the threshold stands for no set of the categories.
+        """
+        L = len(self.categories)
+        if float(threshold).is_integer():
+            if -1 <= threshold < L:
+                return (int(threshold),) if threshold >= 0 else ()
+            mask = -int(threshold)
+            if mask >= 3 and mask.bit_count() > 1 and mask.bit_length() <= min(L, MOST_GROUPED):
+                return tuple(k for k in range(L) if mask >> k & 1)
+        raise InputError(f"{threshold} stands for no set of the {L} categories of feature {self.name!r}.")
 
     def names_at(self, threshold: float) -> tuple[str, str] | None:
         """What values up to a threshold are called, and the others; None where they have no names."""

@@ -41,7 +41,8 @@ from policytree.estimators.search import (
 )
 from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError, SearchWarning
-from policytree.problem.types import Guesses, Problem, SearchLimits, Solution, Status
+from policytree.problem.split_columns import GROUPS, LEVELS
+from policytree.problem.types import BinnedData, Guesses, Problem, SearchLimits, Solution, Status
 from policytree.solvers import draws, time_estimate
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.solvers.core.binning import bin_matrix
@@ -68,6 +69,8 @@ class TreeEstimator(TableViews, SearchArguments):
     node_values_: np.ndarray
     expected_cost_: float
     multipliers_: dict[str, Any]
+    #: Whether a job is searched with the losses it is made with. Who solves it with others sets it to False.
+    _losses_are_final = True
 
     def _check_arguments(self) -> None:
         self._check_tree_size()
@@ -78,6 +81,9 @@ class TreeEstimator(TableViews, SearchArguments):
         check_number("max_bins", self.max_bins, 2, integer=True, none=True)
         check_search_arguments(self.solver, self.solver_options, self.guesses)
         check_choice(self.repeated_features, "repeated_features", ("charged", "free"))
+        check_choice(self.categories, "categories", (LEVELS, GROUPS))
+        if self.categories == GROUPS and (self.solver != "direct" or self.guesses is not None):
+            raise InputError("categories='groups' takes solver='direct' without guesses; set these, or 'levels'.")
         check_verbose(self.verbose)
         if self.repeated_features == "free" and (self.solver != "direct" or self.guesses is not None):
             raise InputError("repeated_features='free' takes solver='direct' without guesses; set these, or 'charged'.")
@@ -111,6 +117,23 @@ class TreeEstimator(TableViews, SearchArguments):
         """Whether the search is for the least sum of losses over rows, without guesses, test costs or limits."""
         return self.solver == "direct" and self.guesses is self.feature_costs is self.root_feature is None
 
+    def _bin(self, X: np.ndarray, losses: np.ndarray, splits, depth: int | None, arms=None) -> BinnedData:
+        """Codes of encoded rows; ``losses`` are weighted."""
+        last = self._losses_are_final and self._is_plain() and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
+        return bin_matrix(
+            X,
+            self.encoder_.features,
+            max_bins=self.max_bins,
+            split_on=splits,
+            wide=self._is_plain(),
+            categories=self.categories,
+            losses=losses,
+            min_leaf=min(self.min_samples_leaf, len(X) + 1),
+            last=last,
+            arms=arms,
+            min_leaf_per_arm=min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
+        )
+
     def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
         """Bin the encoded rows and weight their losses."""
         total = rounded_sum(weight)
@@ -118,9 +141,10 @@ class TreeEstimator(TableViews, SearchArguments):
         costs, groups, splits, roots = self._column_arguments(features)
         limited = self.max_expected_cost is not None
         depth, price = self._tree_size()
+        losses = losses * weight[:, None]
         problem = Problem(
-            bin_matrix(X, features, max_bins=self.max_bins, split_on=splits, wide=self._is_plain()),
-            losses * weight[:, None],
+            self._bin(X, losses, splits, depth, arms),
+            losses,
             leaf_penalty(price, total),
             depth,
             min(self.min_samples_leaf, len(X) + 1),
@@ -148,9 +172,10 @@ class TreeEstimator(TableViews, SearchArguments):
         depth = DEPTH_TO_JUDGE if isinstance(self.max_depth, str) else self.max_depth
         price = 1.0 if isinstance(self.regularization, str) else self.regularization
         per_arm = getattr(self, "min_samples_per_treatment", 0)
+        losses = np.sin(np.arange(len(X) * n_actions)).reshape(-1, n_actions)  # of as many digits as rewards have
         problem = Problem(
-            bin_matrix(X, features, max_bins=self.max_bins, split_on=splits, wide=self._is_plain()),
-            np.sin(np.arange(len(X) * n_actions)).reshape(-1, n_actions),  # of as many digits as rewards have
+            self._bin(X, losses, splits, depth),
+            losses,
             leaf_penalty(price, len(X)),
             depth,
             min(self.min_samples_leaf, len(X) + 1),
@@ -204,7 +229,7 @@ class TreeEstimator(TableViews, SearchArguments):
             asked, per_arm = self.min_samples_leaf, getattr(self, "min_samples_per_treatment", 0)
             raise infeasible(job.problem, asked, per_arm, job.actions)
         self._store(solution, job.total_weight, job.actions)
-        self.search_grid_ = SearchGrid.of(job.problem.data.columns, job.problem.data.exact)
+        self.search_grid_ = SearchGrid.of_data(job.problem.data)
         if warn:
             self._warn_unproved(solution)
             if self.tree_.n_leaves == 1 and no_split_fits(p := job.problem):

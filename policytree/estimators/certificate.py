@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from policytree.problem.types import SplitColumn, Status
+from policytree.data.features import CATEGORICAL, Feature, shown
+from policytree.problem.split_columns import LEVELS_TO_GROUP
+from policytree.problem.types import BinnedData, SplitColumn, Status
 
+LEAST_GROUP = -3.0  # thresholds of groups of levels are at most this (data/features.py::level_threshold)
 SEVERAL = 2  # rows in a leaf from which a smallest leaf is a limit
 
 
@@ -22,7 +26,14 @@ class SearchGrid:
     n_features : int
         Columns that have any.
     exact : bool
-        Whether these are all splits that tell rows apart; False if long columns were thinned (``max_bins``).
+        Whether these are all splits that ``categories`` allows; False if long columns were thinned (``max_bins``), or
+        groupings of a category with many levels left out.
+    single_levels : tuple of str
+        Categorical columns with groups of levels that no split is about, since ``categories="levels"``.
+    partly_grouped : tuple of str
+        Those with too many levels for ``categories="groups"`` to search all groups.
+    thinned : bool
+        Whether long columns were thinned.
 
     Examples
     --------
@@ -38,16 +49,46 @@ class SearchGrid:
     n_splits: int
     n_features: int
     exact: bool
+    single_levels: tuple[str, ...] = ()
+    partly_grouped: tuple[str, ...] = ()
+    thinned: bool = False
 
     @classmethod
-    def of(cls, columns: Sequence[SplitColumn], exact: bool) -> SearchGrid:
+    def of(cls, columns: Sequence[SplitColumn], features: Sequence[Feature], thinned: bool) -> SearchGrid:
         """Of the columns of codes that a search got."""
-        return cls(sum(len(c.thresholds) for c in columns), len({c.feature for c in columns}), exact)
+        n_splits, names = sum(len(c.thresholds) for c in columns), tuple(f.name for f in features)
+        categorical = [c for c in columns if features[c.feature].kind == CATEGORICAL]
+        grouped = {c.feature for c in categorical if c.thresholds[0] <= LEAST_GROUP}
+        levels = Counter(c.feature for c in categorical if c.thresholds[0] >= 0 and not c.missing_left)
+        single = tuple(names[j] for j, n in sorted(levels.items()) if n >= LEVELS_TO_GROUP and j not in grouped)
+        return cls(n_splits, len({c.feature for c in columns}), not thinned, single, thinned=thinned)
+
+    @classmethod
+    def of_data(cls, data: BinnedData) -> SearchGrid:
+        """Of the codes that a search got."""
+        partly = tuple(data.features[j].name for j in data.partly_grouped)
+        grid = cls.of(data.columns, data.features, data.thinned)
+        single = tuple(name for name in grid.single_levels if name not in partly)
+        n_splits = grid.n_splits + data.implied
+        return replace(grid, n_splits=n_splits, exact=data.exact, single_levels=single, partly_grouped=partly)
 
     def __str__(self) -> str:
-        thinned = "" if self.exact else " (very long columns are thinned to their quantiles)"
         covariates = "1 covariate" if self.n_features == 1 else f"{self.n_features} covariates"
-        return f"{self.n_splits:,} possible splits of {covariates}{thinned}"
+        notes = ["very long columns are thinned to their quantiles"] * self.thinned
+        if self.single_levels:
+            single = _named(self.single_levels)
+            notes.append(f"{single}: one level against the rest; categories='groups' searches groups")
+        if self.partly_grouped:
+            partly = _named(self.partly_grouped)
+            notes.append(f"{partly}: single levels and a few groups, since there are too many levels")
+        said = f" ({'; '.join(notes)})" if notes else ""
+        return f"{self.n_splits:,} possible splits of {covariates}{said}"
+
+
+def _named(names: tuple[str, ...]) -> str:
+    """Some names of columns: the first three, and how many more."""
+    more = len(names) - 3
+    return ", ".join(map(shown, names[:3])) + (f" and {more} more" if more > 0 else "")
 
 
 def certificate(estimator: Any, objective: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "feature_costs": (None, "fit a table in memory, or charge by regularization"),
     "repeated_features": ("charged", "fit a table in memory"),
     "feature_groups": (None, "fit a table in memory"),
+    "categories": ("levels", "fit a table in memory"),
     "max_bins": (None, "set max_bins of encode"),
     "min_samples_per_treatment": (0, "use min_samples_leaf, or fit a table in memory"),
     "budget": (None, "subtract costs from the rewards before encoding, or fit a table in memory"),
@@ -118,7 +119,9 @@ def keep_answer(tree: Any, data: EncodedData, answer: Answer):
     tree.guesses_ = None
     asked = tree._column_arguments(data.features)[2]
     columns = [column for column in data.columns if asked is None or column.feature in asked]
-    tree.search_grid_ = SearchGrid.of(columns, not {column.feature for column in columns} & {*data.thinned})
+    tree.search_grid_ = SearchGrid.of(
+        columns, data.features, bool({column.feature for column in columns} & {*data.thinned})
+    )
     tree.node_values_ = answer.node_values
     if data.of_labels:
         from policytree.objectives.registry import resolve_objective

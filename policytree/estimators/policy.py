@@ -185,7 +185,7 @@ class PolicyTree(_FittedPolicy):
         Parameters
         ----------
         X : DataFrame or array-like of shape (n, p), or EncodedData
-            What the tree may split on. Text and categorical columns are split one against the rest; missing values
+            What the tree may split on. ``categories`` says how text and categorical columns are split; missing values
             go to the side that is better. Rows that :func:`policytree.encode` wrote come with rewards and weights, and
             nothing else is passed then.
         rewards : DataFrame or array-like of shape (n, K)

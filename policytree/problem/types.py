@@ -19,14 +19,15 @@ class SplitColumn:
 
     A plain numeric feature gives one column. A numeric feature with missing values gives two, one whose splits send
     missing values left and one whose splits send them right. A categorical feature gives one column per category
-    (``x == category`` goes left).
+    (``x == category`` goes left), or one per set of categories (``Feature.levels_at``).
 
     Attributes
     ----------
     feature : int
         Index into ``BinnedData.features``.
     thresholds : ndarray of shape (n_cuts,), float64
-        Cut ``b`` sends left what satisfies ``x <= thresholds[b]`` (numeric) or ``x == thresholds[b]`` (categorical).
+        Cut ``b`` sends left what satisfies ``x <= thresholds[b]`` (numeric), or the categories
+        ``Feature.levels_at(thresholds[b])`` (categorical).
     missing_left : bool
         Whether missing values go left.
     """
@@ -50,7 +51,14 @@ class BinnedData:
     columns : tuple of SplitColumn
     features : tuple of Feature
     exact : bool
-        False if thresholds were thinned (``max_bins``), so that a certificate holds for the kept thresholds only.
+        False if thresholds were thinned (``max_bins``), or groupings of a category left out, so that a certificate
+        holds for the kept splits only.
+    partly_grouped : tuple of int
+        Features of which groupings were left out.
+    implied : int
+        Groupings that have no column because none is better than those that have one.
+    thinned : bool
+        Whether thresholds of numeric features were left out.
     """
 
     codes: np.ndarray
@@ -58,6 +66,9 @@ class BinnedData:
     columns: tuple[SplitColumn, ...]
     features: tuple[Feature, ...]
     exact: bool = True
+    partly_grouped: tuple[int, ...] = ()
+    implied: int = 0
+    thinned: bool = False
 
     def __post_init__(self) -> None:
         if self.codes.ndim != 2 or len(self.codes) != len(self.columns) or len(self.n_bins) != len(self.columns):

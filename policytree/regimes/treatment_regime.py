@@ -335,7 +335,9 @@ class TreatmentRegime(NestedParameters):
         """The search of a stage's tree, whose thresholds those of the pair are."""
         rows = np.flatnonzero(course.decisions[s].eligible)
         values = rewards[rows].mean(axis=2 - s)
-        return self._plain_tree(s)._prepare(self.known(course, s, rows).X, values, sample_weight=None)
+        tree = self._plain_tree(s)
+        tree._losses_are_final = False  # a pair's are those of both decisions
+        return tree._prepare(self.known(course, s, rows).X, values, sample_weight=None)
 
     def _plain_tree(self, s: int) -> PolicyTree:
         """The tree of a stage, unfitted, for rewards of which more is better."""

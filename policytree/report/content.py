@@ -237,6 +237,10 @@ def _texts(values: Any) -> tuple[str, ...]:
     return tuple(map(_text, values))
 
 
+def _text_list(values: Any) -> list[str]:
+    return list(_texts(values))
+
+
 def _rows(values: Any) -> tuple[tuple[str, ...], ...]:
     return tuple(map(_texts, values))
 
@@ -258,9 +262,9 @@ def _node(value: Any) -> dict[str, Any]:
     if "treatment" in value:
         return {name: _text(value[name]) for name in ("treatment", "rows")} | {"lines": list(_texts(value["lines"]))}
     node: dict[str, Any] = {name: _text(value[name]) for name in QUESTION}
-    if node["kind"] not in ("numeric", "category", "missing", "known") or node["unknown"] not in ("yes", "no"):
+    if node["kind"] not in ("numeric", "category", "group", "missing", "known") or node["unknown"] not in ("yes", "no"):
         raise ValueError(f"{value['kind']!r} is no kind of question")
-    readers: dict[str, Callable[[Any], Any]] = {"numeric": float, "category": _text}
+    readers: dict[str, Callable[[Any], Any]] = {"numeric": float, "category": _text, "group": _text_list}
     compared = readers[node["kind"]](value["value"]) if node["kind"] in readers else None
     node["otherwise"] = _text(value.get("otherwise", ""))
     return node | {"value": compared, "yes": _node(value["yes"]), "no": _node(value["no"])}

@@ -60,12 +60,13 @@ def _node(tree: Tree, node: int, lines: Mapping[int, tuple[str, ...]], unit: str
 
 
 def _test(tree: Tree, node: int) -> dict[str, Any]:
-    """What a program compares: numbers by "numeric", texts by "category"; or whether there is a value."""
+    """What a program compares: numbers by "numeric", texts by "category" and "group"; or whether there is a value."""
     feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
     if feature.kind == CATEGORICAL:
-        if threshold < 0:
-            return {"kind": "missing", "value": None}
-        return {"kind": "category", "value": str(feature.categories[int(threshold)])}
+        values = [str(feature.categories[k]) for k in feature.levels_at(threshold)]
+        if len(values) > 1:
+            return {"kind": "group", "value": values}
+        return {"kind": "category", "value": values[0]} if values else {"kind": "missing", "value": None}
     if (names := feature.names_at(threshold)) is not None:
         return {"kind": "category", "value": names[0]}
     return {"kind": "known", "value": None} if np.isposinf(threshold) else {"kind": "numeric", "value": threshold}
@@ -111,6 +112,8 @@ def _answer(node: Mapping[str, Any], yes: bool) -> str:
         if node["otherwise"] and not yes:
             return f"{name} = {shown(node['otherwise'])}"
         return f"{name} {'=' if yes else '≠'} {shown(node['value'])}"
+    if node["kind"] == "group":
+        return f"{name} is {'one' if yes else 'none'} of {', '.join(map(shown, node['value']))}"
     return f"{name} is {'missing' if (node['kind'] == 'missing') == yes else 'known'}"
 
 

@@ -296,10 +296,14 @@ def _check_splits(tree: Tree) -> None:
         j, threshold = int(tree.feature[node]), float(tree.threshold[node])
         if not 0 <= j < len(tree.features) or math.isnan(threshold):
             raise InputError(f"Node {node} of the tree must split on one of its features, at a number.")
-        # -1 is no category: such a split sends missing values one way and all others the other.
-        is_category = threshold.is_integer() and -1 <= threshold < len(tree.features[j].categories)
-        if tree.features[j].kind == CATEGORICAL and not is_category:
-            raise InputError(f"Node {node} of the tree must split on a category of feature {tree.features[j].name!r}.")
+        if tree.features[j].kind == CATEGORICAL:
+            try:
+                tree.features[j].levels_at(threshold)
+            except InputError as error:
+                name = tree.features[j].name
+                raise InputError(
+                    f"Node {node} of the tree must split on a category of feature {name!r}, or a set of them."
+                ) from error
         asked = tree.asks_for_missing(node)
         if asked is not None and bool(tree.missing_go_to_left[node]) != (asked == IS_MISSING):
             raise InputError(

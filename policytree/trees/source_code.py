@@ -164,7 +164,8 @@ def _sql_conditions(tree: Tree, j: int, words: Dialect) -> Callable[[int], str]:
     def condition(node: int) -> str:
         threshold, asked = float(tree.threshold[node]), tree.asks_for_missing(node)
         if feature.kind == CATEGORICAL:
-            known = "" if asked else f"{value} = {texts[int(threshold)]}"
+            chosen = [texts[k] for k in feature.levels_at(threshold)]
+            known = f"{value} = {chosen[0]}" if len(chosen) == 1 else f"{value} IN ({', '.join(chosen)})"
         elif asked == IS_KNOWN:
             return f"NOT ({missing})" if words.nan else f"{x} IS NOT NULL"
         else:
@@ -320,7 +321,8 @@ def _python_condition(tree: Tree, node: int) -> str:
     if feature.kind == CATEGORICAL:
         if asked == IS_MISSING:
             return f"{x} is None"
-        known = f"{x} == {_plain(feature.categories[int(threshold)], 'Python')!r}"
+        chosen = tuple(_plain(feature.categories[k], "Python") for k in feature.levels_at(threshold))
+        known = f"{x} == {chosen[0]!r}" if len(chosen) == 1 else f"{x} in {chosen!r}"
         return f"{x} is None or {known}" if tree.missing_go_to_left[node] else known
     known = f"{x} {BELOW_ALL}" if np.isneginf(threshold) else f"{x} <= {threshold!r}"
     return f"{x} is None or {known}" if tree.missing_go_to_left[node] else f"{x} is not None and {known}"

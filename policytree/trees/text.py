@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from policytree.data.features import CATEGORICAL, named_apart, shown
+from policytree.data.features import CATEGORICAL, Feature, named_apart, shown
 from policytree.trees.tree import Tree
 
 SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
@@ -50,13 +50,19 @@ def split_label(tree: Tree, node: int, *, missing: bool = True) -> str:
     if asked is not None:
         return f"{name} {asked}"
     if feature.kind == CATEGORICAL:
-        text = f"{name} = {shown(named_apart(feature.categories[int(threshold)], feature.categories))}"
+        levels = level_labels(feature, threshold)
+        text = f"{name} is one of {', '.join(levels)}" if len(levels) > 1 else f"{name} = {levels[0]}"
     elif (names := feature.names_at(threshold)) is not None:
         text = f"{name} = {shown(names[0])}"
     else:
         text = f"{name} ≤ {format_threshold(threshold)}"
     side = missing_label(tree, node) if missing else ""
     return f"{text} ({side})" if side else text
+
+
+def level_labels(feature: Feature, threshold: float) -> list[str]:
+    """The categories that a threshold sends left, as texts that differ from those of all others."""
+    return [shown(named_apart(feature.categories[k], feature.categories)) for k in feature.levels_at(threshold)]
 
 
 def action_label(tree: Tree, node: int) -> str:

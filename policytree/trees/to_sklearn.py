@@ -31,12 +31,15 @@ class SklearnColumns:
     of_node : ndarray of shape (node_count,), int64
         The column that every node asks about; -2 in leaves.
     questions : tuple of (int, float)
-        Of every column: the feature, and the category's position (-1: missing); NaN for numbers.
+        Of every column: the feature, and the threshold of the categories (-1: missing); NaN for numbers.
+    levels : tuple
+        Of every column: the positions of these categories; None for numbers.
     """
 
     names: tuple[str, ...]
     of_node: np.ndarray
     questions: tuple[tuple[int, float], ...]
+    levels: tuple[tuple[int, ...] | None, ...]
 
     @classmethod
     def of(cls, tree: Tree) -> SklearnColumns:
@@ -55,26 +58,27 @@ class SklearnColumns:
             if (j, threshold) not in asked:
                 asked[j, threshold] = len(names)
                 questions.append((j, threshold))
-                missing = threshold < 0
-                category = None if missing else named_apart(feature.categories[int(threshold)], feature.categories)
-                names.append(_unused(f"{feature.name} {IS_MISSING if missing else f'= {category}'}", names))
+                chosen = [named_apart(feature.categories[k], feature.categories) for k in feature.levels_at(threshold)]
+                several = f"is one of {', '.join(chosen)}" if len(chosen) > 1 else f"= {chosen[0]}" if chosen else ""
+                names.append(_unused(f"{feature.name} {several or IS_MISSING}", names))
             of_node[node] = asked[j, threshold]
         if not names:
             questions.append((0, -1.0))
             names.append(f"{tree.features[0].name} {IS_MISSING}")
-        return cls(tuple(names), of_node, tuple(questions))
+        levels = (None if np.isnan(t) else () if t == -1 else tree.features[j].levels_at(t) for j, t in questions)
+        return cls(tuple(names), of_node, tuple(questions), tuple(levels))
 
     def table(self, X: np.ndarray, index=None) -> pd.DataFrame:
         """The columns of encoded rows (n, p), float64; missing values stay missing."""
         columns = []
-        for j, category in self.questions:
+        for (j, _), levels in zip(self.questions, self.levels, strict=True):
             x = X[:, j]
-            if np.isnan(category):
+            if levels is None:
                 columns.append(x)
-            elif category < 0:
+            elif not levels:
                 columns.append(np.isnan(x).astype(np.float64))
             else:
-                columns.append(np.where(np.isnan(x), np.nan, (x == category).astype(np.float64)))
+                columns.append(np.where(np.isnan(x), np.nan, np.isin(x, levels).astype(np.float64)))
         values = np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
         return pd.DataFrame(values, columns=list(self.names), index=index)
 

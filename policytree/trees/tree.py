@@ -29,8 +29,9 @@ class Tree:
     feature : ndarray of shape (node_count,), int32
         Index into ``features``; ``TREE_UNDEFINED`` (-2) in leaves.
     threshold : ndarray of shape (node_count,), float64
-        Numeric features: ``x <= threshold`` goes left. Categorical ones: ``x == threshold`` goes left, ``threshold``
-        being the category's position in ``Feature.categories``. NaN in leaves.
+        Numeric features: ``x <= threshold`` goes left. Categorical ones: the categories at the positions
+        ``Feature.levels_at(threshold)`` go left; the threshold of a single category is its position in
+        ``Feature.categories``. NaN in leaves.
     missing_go_to_left : ndarray of shape (node_count,), bool
         Where missing values (NaN, and categories not seen at fit) go.
     action : ndarray of shape (node_count,), int32
@@ -107,7 +108,7 @@ class Tree:
         """``IS_KNOWN`` or ``IS_MISSING`` if an inner node asks just that of its feature, else None."""
         threshold = self.threshold[node]
         if self.features[self.feature[node]].kind == CATEGORICAL:
-            return IS_MISSING if threshold < 0 else None
+            return IS_MISSING if threshold == -1 else None
         if np.isneginf(threshold) and self.missing_go_to_left[node]:
             return IS_MISSING
         return IS_KNOWN if np.isposinf(threshold) else None
@@ -115,7 +116,8 @@ class Tree:
     def goes_left(self, node: int, x: np.ndarray) -> np.ndarray:
         """Which rows go left at an inner node, by the encoded values of its feature; shape (n,), bool."""
         if self.features[self.feature[node]].kind == CATEGORICAL:
-            left = x == self.threshold[node]
+            levels = self.features[self.feature[node]].levels_at(self.threshold[node])
+            left = x == levels[0] if len(levels) == 1 else np.isin(x, levels)
         else:
             left = x <= self.threshold[node]
         return left | np.isnan(x) if self.missing_go_to_left[node] else left

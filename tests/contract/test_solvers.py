@@ -48,6 +48,16 @@ def test_equals_brute_force(solver, seed):
         assert_optimal(solver, strategies.random_case(rng))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_equals_brute_force_over_groupings(solver, seed):
+    rng = np.random.default_rng([seed, 2])
+    for _ in range(20 // FEWER):
+        assert_optimal(solver, strategies.grouped_case(rng))
+    case = strategies.grouped_case(rng)
+    for switches in all_settings(solver):
+        assert_optimal(solver, case, **switches)
+
+
 @settings(max_examples=300 // FEWER)
 @given(case=strategies.cases())
 def test_equals_brute_force_on_drawn_problems(solver, case):

@@ -146,6 +146,7 @@ def refuse_single(job: Job) -> None:
         "--entry-column": roles.entry_column, "--instrument": roles.instrument, "--offer-cost": roles.offer_cost,
         "--taker-cost": roles.taker_cost, "--target-people": job.target_people, "--study-column": job.study_column,
         "--honest": job.honest, "--stability": job.stability, "--feature-cost": tree["feature_costs"],
+        "--categories": tree["categories"],
         "--repeated-features": tree["repeated_features"], "--feature-group": tree["feature_groups"],
         "--max-expected-cost": tree["max_expected_cost"], "--split-features": tree["split_features"],
         "--root-feature": tree["root_feature"], "--budget": tree["budget"], "--budget-cost": tree["budget_costs"],

@@ -190,6 +190,8 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
     if y is None:
         raise InputError("y is lacking: pass what the estimator is fitted with, labels, costs or rewards.")
     first = of_chosen_size(estimator)
+    if first.categories != "levels":
+        raise InputError("near_ties compares splits by one level against the rest; set categories='levels'.")
     if first.max_bins is None:
         first.set_params(max_bins=MAX_BINS)  # a single column may have more cuts than this search takes
     if max_depth is not None:

@@ -76,7 +76,8 @@ def splits_of(tree: Tree) -> tuple[Split, ...]:
         feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
         depth = int(depths[node])
         if feature.kind == CATEGORICAL:
-            value = str(feature.categories[int(threshold)]) if threshold >= 0 else "missing"
+            levels = [str(feature.categories[k]) for k in feature.levels_at(threshold)]
+            value = ", ".join(levels) if levels else "missing"
             out.append(Split(feature.name, depth, np.nan, value))
         else:
             out.append(Split(feature.name, depth, threshold))

@@ -238,6 +238,7 @@ def budget_path(
         raise InputError("budget_path takes no max_expected_cost: leave it out, or fit one budget at a time.")
     first = of_chosen_size(estimator).set_params(budget=0.0)
     check_fit_arguments(first, fit_params)
+    first._losses_are_final = False
     job = first._prepare(X, rewards, budget_costs=budget_costs, **fit_params)
     first.guesses_ = None
     limits = SearchLimits(first.time_limit, first.memory_limit, n_threads(first.n_jobs))

@@ -265,6 +265,7 @@ def pareto_path(
     name, _ = _one_outcome(outcomes)
     first = of_chosen_size(estimator).set_params(limits={name: 0.0})
     check_fit_arguments(first, fit_params)
+    first._losses_are_final = False
     job = first._prepare(X, rewards, outcomes=outcomes, **fit_params)
     first.guesses_ = None
     limits = SearchLimits(first.time_limit, first.memory_limit, n_threads(first.n_jobs))

@@ -28,6 +28,7 @@ document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
     if (node.kind === "missing") return value === null;
     if (node.kind === "known") return value !== null;
     if (value === null) return node.unknown === "yes";
+    if (node.kind === "group") return node.value.includes(value);
     return node.kind === "numeric" ? value <= node.value : value === node.value;
   }
 
@@ -48,7 +49,7 @@ document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
     const candidates = tests.some(([node]) => node.kind === "numeric")
       ? tests.filter(([node]) => node.kind === "numeric")
           .map(([node, yes]) => (yes ? node.value : node.value + Math.max(1e-9, Math.abs(node.value) * 1e-9)))
-      : [...tests.filter(([node, yes]) => yes && node.kind === "category").map(([node]) => node.value), "another value"];
+      : [...tests.filter(([node, yes]) => yes && (node.kind === "category" || node.kind === "group")).flatMap(([node]) => node.value), "another value"];
     const fits = candidates.filter((c) => tests.every(([node, yes]) => saysYes(node, c) === yes));
     if (!fits.length) return undefined;
     const size = (c) => (typeof c === "number" && value !== null ? Math.abs(c - value) / scale : 1);
@@ -96,7 +97,7 @@ document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
     const input = make(numeric ? "input" : "select", "", label);
     if (numeric) { input.type = "number"; input.step = "any"; input.placeholder = "not known"; }
     else {
-      for (const text of ["not known", ...new Set(nodes.filter((n) => n.value !== null).map((n) => n.value)), "another value"])
+      for (const text of ["not known", ...new Set(nodes.filter((n) => n.value !== null).flatMap((n) => n.value)), "another value"])
         make("option", text, input);
     }
     inputs.set(feature, input);

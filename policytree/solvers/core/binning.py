@@ -7,9 +7,12 @@ import numpy as np
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import (
+    GROUPS,
+    LEVELS,
     MAX_BINS,
     categorical_split_columns,
     code_type,
+    grouped_split_columns,
     midpoints,
     numeric_split_columns,
     quantile_ranks,
@@ -29,6 +32,12 @@ def bin_matrix(
     max_bins: int | None = None,
     split_on=None,
     wide: bool = False,
+    categories: str = LEVELS,
+    losses: np.ndarray | None = None,
+    min_leaf: int = 1,
+    last: bool = False,
+    arms: np.ndarray | None = None,
+    min_leaf_per_arm: int = 0,
 ) -> BinnedData:
     """Integer codes of an encoded matrix, with thresholds midway between neighbouring distinct values.
 
@@ -46,6 +55,10 @@ def bin_matrix(
     wide : bool, default False
         Whether a numeric feature keeps all its thresholds if it is the only one with cuts and ``max_bins`` is None. Its
         codes are uint32 beyond 65,536 values, which only the direct solver's search over one feature takes.
+    categories : {"levels", "groups"}, default "levels"
+        Whether a categorical feature splits off one level, or any group of them.
+    losses, min_leaf, last, arms, min_leaf_per_arm
+        Of groups: as in :func:`policytree.problem.split_columns.grouped_split_columns`.
 
     Returns
     -------
@@ -58,18 +71,25 @@ def bin_matrix(
     limit = MAX_BINS if max_bins is None else max_bins
     if not 2 <= limit <= MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
-    found, exact = [], True
+    found, exact, partly, implied = [], True, [], 0
     used = [j for j in range(len(features)) if split_on is None or j in split_on]
     low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
     two_valued = two_valued_columns(X, [j for j in used if features[j].kind != CATEGORICAL], low, high)
     for j in used:
-        if features[j].kind == CATEGORICAL:
+        if features[j].kind == CATEGORICAL and categories == GROUPS:
+            offered, whole, n_groupings = grouped_split_columns(
+                j, X[:, j], losses, min_leaf, last, arms, min_leaf_per_arm
+            )
+            found += offered
+            implied += n_groupings - len(offered)
+            partly += [] if whole else [j]
+        elif features[j].kind == CATEGORICAL:
             found += categorical_split_columns(j, X[:, j])
         elif j in two_valued:
             found += two_valued[j]
         else:
-            columns, kept = numeric_columns(j, X[:, j], limit, low[j], high[j])
-            found += columns
+            numeric, kept = numeric_columns(j, X[:, j], limit, low[j], high[j])
+            found += numeric
             exact &= bool(kept)
     if wide and max_bins is None and not exact and len({column.feature for column, _ in found}) == 1:
         j = found[0][0].feature
@@ -78,7 +98,10 @@ def bin_matrix(
     codes = np.empty((len(found), len(X)), dtype=code_type(n_bins.max(initial=1)))
     for row, (_, code) in zip(codes, found, strict=True):
         row[:] = code
-    return BinnedData(codes, n_bins, tuple(column for column, _ in found), tuple(features), exact)
+    split_columns = tuple(column for column, _ in found)
+    return BinnedData(
+        codes, n_bins, split_columns, tuple(features), exact and not partly, tuple(partly), implied, not exact
+    )
 
 
 def two_valued_columns(X: np.ndarray, features: list[int], low: np.ndarray, high: np.ndarray) -> dict[int, list]:
