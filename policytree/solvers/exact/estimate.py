@@ -33,7 +33,8 @@ def by_single_cuts(problem: Problem, gates: SizeGates = GATES) -> Problem:
     """
     bins = problem.data.n_bins
     cuts = int((bins - 1).sum())
-    if problem.max_depth is None or problem.max_depth < gates.least_bits_depth or not (bins > 2).any():
+    depth = problem.max_depth
+    if depth is None or not max(3, gates.least_bits_depth) <= depth <= gates.most_block_depth or not (bins > 2).any():
         return problem
     if problem.losses.shape[1] != 2 or cuts**3 > gates.most_block_bytes or one_feature_applies(problem):
         return problem
