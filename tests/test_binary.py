@@ -9,6 +9,7 @@ from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.exact.binary_features import blocks_for
+from policytree.solvers.exact.estimate import by_single_cuts
 from tests import checker, oracles
 from tests.contract.solving import assert_same_tree
 from tests.strategies import Case
@@ -97,3 +98,55 @@ def test_where_blocks_do_not_apply():
         assert blocks_for(other.problem()) is None
     wide = np.random.default_rng(2).integers(0, 2, (50, 600)).astype(float)
     assert blocks_for(Problem(bin_matrix(wide), np.eye(2)[np.arange(50) % 2], 0.0, 3)) is None
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5])
+@pytest.mark.parametrize("penalty", [0, 2])
+def test_columns_of_few_cuts_are_solved_cut_by_cut(depth, penalty):
+    """Every cut as a column of two values: the trees are the same ones, over the columns that were given."""
+    always = SearchLimits(gates=SizeGates(least_bits_depth=0, bits_gain=0))
+    for seed in range(6):
+        rng = np.random.default_rng([depth, penalty, seed])
+        X = rng.integers(0, rng.integers(2, 5, 4), (int(rng.integers(20, 70)), 4)).astype(float)
+        X[0], X[1] = 0, 2
+        losses = rng.integers(0, 9, (len(X), 2))
+        problem = Problem(bin_matrix(X), losses.astype(float), float(penalty), depth)
+        assert (by_single_cuts(problem, always.gates).data.n_bins == 2).all()
+        solution = solve_direct(problem, always)
+        checker.check_solution(problem, X, solution)
+        assert solution.objective == oracles.best_objective_fast(X.astype(int), losses, penalty, depth)
+        assert solution.lower_bound == solution.objective
+
+
+def test_cuts_become_columns_where_that_is_faster(rng):
+    """From depth four on, for two actions, and not where columns have many cuts."""
+    few, many = rng.integers(0, 5, (500, 9)).astype(float), rng.random((500, 9))
+    losses = rng.random((500, 3))
+    assert by_single_cuts(Problem(bin_matrix(few), losses[:, :2], max_depth=4)).data.n_bins.max() == 2
+    for X, arms, depth, rules in [
+        (few, 2, 3, {}), (few, 3, 4, {}), (few, 2, 4, {"min_leaf": 9}), (few, 2, None, {}), (many, 2, 4, {}),
+    ]:  # fmt: skip
+        problem = Problem(bin_matrix(X), losses[:, :arms], max_depth=depth, **rules)
+        assert by_single_cuts(problem) is problem
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+@pytest.mark.parametrize("depth", [2, 3, 4])
+@pytest.mark.parametrize("minimum", [1, 4])
+def test_prices_of_questions_leave_the_pair_sums_as_they_are(K, depth, minimum):
+    """Columns of one price stand side by side in the block; a price may be zero, and rows stand for several people."""
+    for seed in range(8):
+        rng = np.random.default_rng([K, depth, minimum, seed])
+        n, p = int(rng.integers(12, 60)), int(rng.integers(5, 8 if depth < 4 else 6))
+        X = (rng.random((n, p)) < rng.uniform(0.2, 0.8, p)).astype(float)
+        X[:, 0] = rng.integers(0, 3, n) if seed % 3 == 0 else X[:, 0]
+        X[0], X[1] = 0, 1
+        losses = rng.integers(0, 1 << rng.choice([3, 38]), (n, K))
+        costs, weights = rng.choice([0, 1, 1, 5], p) * (int(losses.max()) // 20 + 1), rng.integers(0, 4, n)
+        problem = Problem(
+            bin_matrix(X), losses.astype(float), 1.0, depth, min_leaf=minimum, feature_costs=costs.astype(float),
+            weights=weights.astype(float),
+        )  # fmt: skip
+        solution = solve_direct(problem)
+        rules = {"penalty": 1, "max_depth": depth, "min_leaf": minimum, "column_costs": costs, "weights": weights}
+        assert solution.objective == solution.lower_bound == oracles.best_objective_fast(X.astype(int), losses, **rules)

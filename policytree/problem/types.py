@@ -308,6 +308,9 @@ class SizeGates:
     most_block_depth, most_block_bytes, most_block_products, most_shared_bytes : float
         Blocks of pair sums (solvers/exact/binary_features.py) solve columns of two values up to this depth and these
         sizes. Searches below all first splits share their values up to ``most_shared_bytes``.
+    least_bits_depth, bits_gain : float
+        From that depth on, columns with few cuts are solved as a column of two values for each cut
+        (solvers/exact/estimate.py) if that is estimated to be so many times as fast.
     least_set_slice, most_set_slice : int
         Work of the first slice of the search over subsets, in pairs of a row and a split.
     set_gain : float
@@ -390,6 +393,8 @@ class SizeGates:
     most_block_bytes: float = 1 << 26
     most_block_products: float = 1 << 26
     most_shared_bytes: float = 1 << 26
+    least_bits_depth: float = 4
+    bits_gain: float = 2
     least_set_slice: int = 1 << 23
     most_set_slice: int = 1 << 28
     set_gain: float = 0.05

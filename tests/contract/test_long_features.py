@@ -113,9 +113,10 @@ def test_leaves_become_large_enough_where_nothing_is_gained(K, least, seed):
     assert solution.objective == solution.lower_bound == optimum
 
 
-@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.parametrize("limits", ["none", "costs", "counts"])
+@pytest.mark.parametrize("K", [2, 3, 6])
 @pytest.mark.parametrize("seed", range(4))
-def test_trees_that_rounding_cannot_tell_apart(K, seed):
+def test_trees_that_rounding_cannot_tell_apart(limits, K, seed):
     """Columns that are one but for neighbours that change places: trees differ by less than tables can hold."""
     rng = np.random.default_rng([seed, K])
     losses = rng.integers(0, 1 << 43, (N, K)) + (np.arange(N)[:, None] * K // N == np.arange(K)) * (1 << 42)
@@ -125,9 +126,7 @@ def test_trees_that_rounding_cannot_tell_apart(K, seed):
     for j in (1, 2):  # a few pairs of rows that cost nearly the same trade places
         moved = rng.choice(same, 30, replace=False)
         X[moved, j], X[moved - 1, j] = X[moved - 1, j], X[moved, j]
-    optimum = oracles.best_objective_fast(X.astype(int), losses, max_depth=2)
-    solution = solve_direct(Problem(bin_matrix(X), losses.astype(float), max_depth=2))
-    assert solution.objective == solution.lower_bound == optimum
+    _check(losses, limits, X, rng)
 
 
 @pytest.mark.parametrize("K", [3, 6])

@@ -79,6 +79,8 @@ EXTREMES = {
     "most_block_bytes": (0, INF),
     "most_block_products": (0, INF),
     "most_shared_bytes": (0, INF),
+    "least_bits_depth": (INF, 0),
+    "bits_gain": (INF, 0),
     "least_set_slice": (1 << 23, 1),
     "most_set_slice": (1 << 28, 1),
     "set_gain": (INF, 0),

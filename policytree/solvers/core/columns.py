@@ -68,9 +68,11 @@ def keep_cuts(data: BinnedData, cuts: list[np.ndarray], *, exact: bool) -> Binne
 def single_cuts(data: BinnedData) -> BinnedData:
     """The same rows and cuts, every cut as a column of two values."""
     columns = [replace(c, thresholds=c.thresholds[b : b + 1]) for c in data.columns for b in range(len(c.thresholds))]
-    codes = [row > b for row, bins in zip(data.codes, data.n_bins, strict=True) for b in range(bins - 1)]
-    stacked = np.array(codes, dtype=data.codes.dtype).reshape(len(columns), data.n_rows)
-    return replace(data, codes=stacked, n_bins=np.full(len(columns), 2, dtype=np.int64), columns=tuple(columns))
+    cuts = [(row, b) for row, bins in zip(data.codes, data.n_bins, strict=True) for b in range(bins - 1)]
+    codes = np.empty((len(columns), data.n_rows), dtype=data.codes.dtype)
+    for to, (row, b) in zip(codes, cuts, strict=True):
+        to[:] = row > b
+    return replace(data, codes=codes, n_bins=np.full(len(columns), 2, dtype=np.int64), columns=tuple(columns))
 
 
 def keep_rows(data: BinnedData, rows: np.ndarray) -> BinnedData:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from policytree.problem.types import GATES, Problem, SizeGates
+from policytree.solvers.core.columns import single_cuts
 from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.interval_dp import one_feature_applies
 
@@ -23,6 +25,25 @@ MULTIPLIERS = 40  # prices that are tried where one feature may have so many lea
 SOLVED_BELOW = 0.25  # the same on deeper levels, whose nodes have fewer rows
 
 
+def by_single_cuts(problem: Problem, gates: SizeGates = GATES) -> Problem:
+    """The same problem with a column of two values for every cut, if blocks of these are estimated to be much faster.
+
+    Every tree of one problem is one of the other. Where columns have few cuts, blocks of pair sums do less for each
+    than tables of pairs; where they have many, bounds between neighbouring cuts save more.
+    """
+    bins = problem.data.n_bins
+    cuts = int((bins - 1).sum())
+    depth = problem.max_depth
+    if depth is None or not max(3, gates.least_bits_depth) <= depth <= gates.most_block_depth or not (bins > 2).any():
+        return problem
+    if problem.losses.shape[1] != 2 or cuts**3 > gates.most_block_bytes or one_feature_applies(problem):
+        return problem
+    if gates.bits_gain * seconds_of_blocks(problem) > _seconds_by_codes(problem, gates):
+        return problem
+    split = replace(problem, data=single_cuts(problem.data))
+    return problem if blocks_for(split, gates) is None else split
+
+
 def estimated_seconds(problem: Problem, gates: SizeGates = GATES) -> float:
     """Rough time of the direct solver on one core, in seconds: right within a factor of about ten.
 
@@ -35,6 +56,12 @@ def estimated_seconds(problem: Problem, gates: SizeGates = GATES) -> float:
         most, values = problem.most_leaves, int(problem.data.n_bins[0])
         passes = 1 if most >= values else MULTIPLIERS + 2 * most
         return PER_ROW * 10 * n_actions * (problem.data.n_rows + passes * values)
+    return _seconds_by_codes(by_single_cuts(problem, gates), gates)
+
+
+def _seconds_by_codes(problem: Problem, gates: SizeGates) -> float:
+    """:func:`estimated_seconds` of a problem with the columns that it has."""
+    n_actions = problem.losses.shape[1]
     bins = np.sort(problem.data.n_bins.astype(float))
     p, n = len(bins), problem.data.n_rows
     cuts = float((bins - 1).sum())
@@ -63,11 +90,19 @@ def estimated_seconds(problem: Problem, gates: SizeGates = GATES) -> float:
 
 
 def seconds_of_blocks(problem: Problem) -> float:
-    """Rough time where all columns have two values: a scan for every set of ``depth - 2`` literals, and the sums."""
+    """Rough time of a search by blocks, with a column of two values for every cut.
+
+    That is a scan for every set of ``depth - 2`` literals, and the sums.
+    """
     assert problem.max_depth is not None, "blocks are for problems with a depth"
-    p, depth = len(problem.data.n_bins), problem.max_depth
-    n = min(problem.data.n_rows, 2**p)
-    share = problem.data.codes.mean(axis=1)
+    data, depth = problem.data, problem.max_depth
+    if (data.n_bins == 2).all():
+        share = data.codes.mean(axis=1)
+    else:
+        left = [np.cumsum(np.bincount(c, minlength=b))[:-1] for c, b in zip(data.codes, data.n_bins, strict=True)]
+        share = np.concatenate(left) / max(data.n_rows, 1)
+    p = len(share)
+    n = min(data.n_rows, 2**p)
     on = float(np.minimum(share, 1.0 - share).sum())  # columns of a row that are on
     scans = math.comb(p, depth - 2) * 2.0 ** (depth - 2) * p**2
     sums = n * on**2 * p if depth == 3 else n * on**3 / 2 * p ** (depth - 3)

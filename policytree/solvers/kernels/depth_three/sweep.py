@@ -38,7 +38,7 @@ from policytree.solvers.kernels.depth_three.sweep_side import (
     sweep_singles,
     version_of,
 )
-from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables
+from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, sum_units
 from policytree.solvers.kernels.depth_two.binary_pairs import add_block, block_prefix_sums, block_scratch, scan_block
 from policytree.solvers.kernels.depth_two.first_splits import first_split_values, own_splits
 from policytree.solvers.kernels.depth_two.similarity_bounds import bound_of_cut
@@ -76,8 +76,8 @@ def rows_in_order(rows, tables, index):
             planes[k, i] = old.planes[k, index[i]]
     tables = SweepTables(
         tables.rules, tables.relaxed, tables.exact, Rounded(planes, old.errors, old.shift, old.error), tables.where,
-        tables.totals, tables.sums, tables.charges, tables.block, tables.pays, tables.fill_cost, tables.cut_cost,
-        tables.largest, tables.pairs, tables.sum_bytes, tables.in_lanes,
+        tables.totals, tables.sums, tables.charges, tables.units, tables.block, tables.pays, tables.fill_cost,
+        tables.cut_cost, tables.largest, tables.pairs, tables.sum_bytes, tables.in_lanes,
     )  # fmt: skip
     return Rows(codes, rows.planes, rows.bins, rows.offset, rows.groups, rows.owners, n), tables
 
@@ -93,7 +93,7 @@ def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
     G = np.zeros(block.sums.shape, np.int32)
     other = np.empty(block.sums.shape, np.int32)
     totals = np.zeros((2, K), np.int32)
-    scratch = block_scratch(rules, G.shape[1])
+    scratch = block_scratch(rows, rules, block)
     for e in range(n_cuts):
         a = min(ends[e], ends[e + 1])
         b = max(ends[e], ends[e + 1])
@@ -110,7 +110,7 @@ def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
             part = G if s == 0 else other
             block_prefix_sums(part, totals[s], block, offset, sums[e, at])
             scan_block(
-                part, totals[s], block, offset, rules, scratch, SecondSplits(growing.low[e, at], growing.high[e, at])
+                part, totals[s], block, rows, rules, scratch, SecondSplits(growing.low[e, at], growing.high[e, at])
             )
 
 
@@ -163,6 +163,17 @@ def error_sums(rounded, index):
 @kernel(separate=True, borrows=True)
 def grow_charges(rows, rules, tables, index, by_code, charges):
     """Add the rows of ``index`` to the charges by code, and cumulate those: of the growing side, and of the other."""
+    if len(tables.units.units) > 0:
+        units, factors = tables.units
+        for f in range(len(rows.bins)):
+            sum_units(rows, f, units, index, by_code[0])
+            s = 0
+            for t in range(rows.offset[f], rows.offset[f + 1]):
+                s += by_code[0, t]
+                for j in range(rules.prices):
+                    charges[0, j, t] = factors[j] * s
+                    charges[1, j, t] = tables.charges[j, t] - factors[j] * s
+        return
     first = rules.n_losses + len(rules.minima)
     for j in range(rules.prices):
         plane = rows.planes[first + j]

@@ -4,6 +4,9 @@ A two-valued feature is *on* where its rarer code is. ``G[k, u, v]`` is the sum 
 where features u and v are both on; its diagonal holds the sums of single features. The other three cells of a pair's
 table are differences of these, so the block is all that depth two needs.
 
+Prices of splits do not change sums. Features of one price and test group stand side by side in the block, and the best
+second split is looked for in every such run apart.
+
 Cost: a row adds one vector of all features for each feature that is on; the scan takes one step for every pair.
 Symbols: ``width`` is the number of features padded to whole vectors.
 """
@@ -14,11 +17,10 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from policytree.solvers.kernels.base.layout import FORBIDDEN, LANES, SecondSplits, i4, int_1d, int_2d, int_3d, long_2d
+from policytree.solvers.kernels.base.layout import FORBIDDEN, LANES, i4, i8, int_1d, int_2d, int_3d, long_2d
 from policytree.solvers.kernels.base.simd import VectorCode
-from policytree.solvers.kernels.base.sums import costly
+from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.depth_two.pair_tables import scan
 
 FEWEST = 4  # two-valued features that make a block
 MOST_PRODUCTS = 1 << 26  # numbers of a block's rows
@@ -36,23 +38,31 @@ class Block(NamedTuple):
 
 
 class BlockScratch(NamedTuple):
-    """Room for a pair's 2 x (features + 1) table at a time, and for its results."""
+    """Room for the scan of a block."""
 
-    table: int_3d
-    extremes: int_2d
-    splits: SecondSplits
+    diagonal: int_2d  # (sums, width): of single features
+    values: int_2d  # (2, width): of every second feature, of the rows where the first is on, and of the others
+    ends: int_1d  # where runs of features of one price and test group end; the last one with the padding
+    own: int_2d  # (2, sums): of the rows where the first feature is on, and of all rows
+    minima: int_1d
 
 
 @kernel(separate=True, borrows=True)
 def block_size(rows, rules):
-    """How many two-valued features go through the block: none if they are few, costly or make it large."""
+    """How many two-valued features go through the block: none if they are few or make it large."""
     n = 0
     for f in range(len(rows.bins)):
         n += rows.bins[f] == 2
     K = rules.n_losses + len(rules.minima)
     products = K * rows.n * n
     fits = products <= MOST_PRODUCTS and products * n <= MOST_WORK
-    return n if n >= FEWEST and not costly(rules) and fits else 0
+    return n if n >= FEWEST and fits else 0
+
+
+@kernel(inline="always")
+def comes_before(rows, f, g):
+    """Whether feature f stands before g in a block: by price, then by test group."""
+    return rows.groups[f] < rows.groups[g] or (rows.groups[f] == rows.groups[g] and rows.owners[f] < rows.owners[g])
 
 
 @kernel(borrows=True)
@@ -66,8 +76,13 @@ def fill_block(rows, rounded, block):
         ones = 0
         for i in range(rows.n):
             ones += codes[f, i]
-        features[n, 0] = f
-        features[n, 1] = 1 if 2 * ones <= rows.n else 0
+        j = n  # in the order of prices and test groups, then of columns
+        while j > 0 and comes_before(rows, f, features[j - 1, 0]):
+            features[j, 0] = features[j - 1, 0]
+            features[j, 1] = features[j - 1, 1]
+            j -= 1
+        features[j, 0] = f
+        features[j, 1] = 1 if 2 * ones <= rows.n else 0
         n += 1
     at = 0
     for i in range(rows.n):
@@ -138,14 +153,34 @@ def no_block():
     return Block(np.empty((0, 2), np.int64), np.empty((0, 0, 0), np.int32), empty, empty, np.empty((0, 0, 0), np.int32))
 
 
+@kernel(borrows=True)
+def mark_runs(rows, block, ends):
+    """Note where runs of features of one price and test group end; returns how many there are."""
+    features = block.features
+    runs = 0
+    for j in range(1, len(features) + 1):
+        f = features[j - 1, 0]
+        g = features[min(j, len(features) - 1), 0]
+        if j == len(features) or rows.groups[f] != rows.groups[g] or rows.owners[f] != rows.owners[g]:
+            ends[runs] = j
+            runs += 1
+    return runs
+
+
 @kernel(separate=True)
-def block_scratch(rules, size):
-    """Scratch for :func:`scan_block`."""
+def block_scratch(rows, rules, block):
+    """Scratch for :func:`scan_block` of these rows, or of some of them."""
+    size = len(block.features)
     K = rules.n_losses + len(rules.minima)
+    width = (size + LANES - 1) // LANES * LANES
+    minima = np.empty(len(rules.minima), np.int32)
+    for k in range(len(minima)):
+        minima[k] = min(rules.minima[k], FORBIDDEN)
+    ends = np.empty(size, np.int32)
+    runs = mark_runs(rows, block, ends)
+    ends[runs - 1] = width  # whole vectors, the last ones of zeros
     return BlockScratch(
-        np.empty((K, 2, size + 1), np.int32),
-        np.empty((4, size + 1), np.int32),
-        SecondSplits(np.zeros(size + 3, np.int32), np.zeros(size + 3, np.int32)),
+        np.zeros((K, width), np.int32), np.zeros((2, width), np.int32), ends[:runs], np.empty((2, K), np.int32), minima
     )
 
 
@@ -158,58 +193,138 @@ def keep_block_values(splits, place, rare_code, rare, other):
     splits.high[place] = min(splits.high[place], high)
 
 
-@kernel(borrows=True)
-def scan_block_planes(G, sums, block, offset, rules, scratch, splits):
+class PlaneRow(NamedTuple):
+    """Where the first feature's pair sums begin, how far those of the next loss or count are, and how many they are."""
+
+    at: i8
+    stride: i8
+    width: i8
+    losses: i8
+
+
+class _RowCode(VectorCode):
+    """Emits :func:`two_leaves_of_row`."""
+
+    def __init__(self, context, builder, signature, args):
+        super().__init__(context, builder, signature, args, ("sums", "diagonal", "own", "minima", "values"), 32)
+
+    def parts(self, plane, u):
+        """A plane's sums of the four leaves: both on, the first only, the second only, neither."""
+        sub = self.builder.sub
+        both = self.load("sums", self.at(self["at"], (plane, self["stride"]), u))
+        second = self.load("diagonal", self.at((plane, self["width"]), u))
+        first = self.splat(self.number("own", plane))
+        every = self.splat(self.number("own", self.at(self.planes, plane)))
+        alone = sub(second, both)
+        return both, sub(first, both), alone, sub(sub(every, first), alone)
+
+    def run(self):
+        builder = self.builder
+        counts = self.shape("minima", 0)
+        self.planes = self.at(self["losses"], counts)
+        leaves = [self.variable(self.splat_const(0)) for _ in range(4)]
+        with self.loop(0, self["width"], LANES) as u:
+            for leaf in leaves:
+                self.set(leaf, self.splat_const(0))
+            with self.loop(0, self["losses"]) as plane:
+                for leaf, part in zip(leaves, self.parts(plane, u), strict=True):
+                    self.update(leaf, self.least, part)
+            with self.loop(0, counts) as k:
+                least = self.splat(self.number("minima", k))
+                for leaf, part in zip(leaves, self.parts(self.at(self["losses"], k), u), strict=True):
+                    enough = builder.icmp_signed(">=", part, least)
+                    self.set(leaf, builder.select(enough, self.value(leaf), self.splat_const(FORBIDDEN)))
+            a, b, c, d = (self.value(leaf) for leaf in leaves)
+            self.store("values", u, builder.add(a, b))
+            self.store("values", self.at(self["width"], u), builder.add(c, d))
+
+
+@intrinsic
+def two_leaves_of_row(typingctx, sums, row, diagonal, own, minima, values):
+    """Least losses of two leaves by every second feature, where the first is on, values[0], and where it is not, [1].
+
+    ``sums`` is the block's G, of which ``row`` is the first feature's; ``own`` (2, K): sums of the rows where it is on,
+    and of all rows.
+    """
+
+    def codegen(context, builder, signature, args):
+        _RowCode(context, builder, signature, args).run()
+        return context.get_dummy_value()
+
+    return types.void(sums, row, diagonal, own, minima, values), codegen
+
+
+@kernel(inline="always")
+def place_of(rows, f, g):
+    """Where the values of first splits on f stand if the second ones have the price of g."""
+    return price_below(rows, f, g) * rows.offset[len(rows.bins)] + rows.offset[f]
+
+
+@kernel(separate=True, borrows=True)
+def scan_block_planes(G, sums, block, rows, rules, scratch, splits):
     """:func:`scan_block` for any losses and counts."""
-    K, n = G.shape[0], G.shape[1]
-    table, found = scratch.table, scratch.splits
+    K, n, width = G.shape
+    diagonal, values, ends = scratch.diagonal, scratch.values, scratch.ends
     for k in range(K):
         for u in range(n):
-            table[k, 1, u] = G[k, u, u]
-        table[k, 1, n] = sums[k]
+            diagonal[k, u] = G[k, u, u]
+    own = scratch.own
+    for k in range(K):
+        own[1, k] = sums[k]
     for j in range(n):
         for k in range(K):
-            for u in range(n):
-                table[k, 0, u] = G[k, j, u]
-            table[k, 0, n] = G[k, j, j]
-        found.low[0] = i4(2 * FORBIDDEN)
-        found.high[0] = i4(2 * FORBIDDEN)
-        scan(table, 2, n + 1, rules, scratch.extremes, found, 0, 2)
-        keep_block_values(splits, offset[block.features[j, 0]], block.features[j, 1], found.low[0], found.high[0])
+            own[0, k] = diagonal[k, j]
+        two_leaves_of_row(
+            G, PlaneRow(j * width, n * width, width, rules.n_losses), diagonal, own, scratch.minima, values
+        )
+        f, rare_code = block.features[j, 0], block.features[j, 1]
+        start = 0
+        for r in range(len(ends)):
+            rare = i4(2 * FORBIDDEN)
+            other = i4(2 * FORBIDDEN)
+            for u in range(start, ends[r]):
+                rare = min(rare, values[0, u])
+                other = min(other, values[1, u])
+            keep_block_values(splits, place_of(rows, f, block.features[start, 0]), rare_code, rare, other)
+            start = ends[r]
 
 
-@kernel
-def scan_block_signed(G, total, block, offset, splits):
+@kernel(borrows=True)
+def scan_block_signed(G, total, block, rows, scratch, splits):
     """:func:`scan_block` for two actions without counted rows."""
-    n, width = G.shape
-    diagonal = np.zeros(width, np.int32)
+    n = len(G)
+    diagonal, ends = scratch.diagonal[0], scratch.ends
     for u in range(n):
         diagonal[u] = G[u, u]
     for j in range(n):
         row = G[j]
-        a0 = i4(0)
-        a1 = i4(0)
-        c0 = i4(0)
-        c1 = i4(0)
-        for u in range(width):
-            x = row[u]
-            y = i4(diagonal[u] - x)
-            a0 = min(a0, x)
-            a1 = max(a1, x)
-            c0 = min(c0, y)
-            c1 = max(c1, y)
-        rare = min(a0, i4(diagonal[j] - a1))
-        other = min(c0, i4(i4(total - diagonal[j]) - c1))
-        keep_block_values(splits, offset[block.features[j, 0]], block.features[j, 1], rare, other)
+        f, rare_code = block.features[j, 0], block.features[j, 1]
+        start = 0
+        for r in range(len(ends)):
+            a0 = i4(0)
+            a1 = i4(0)
+            c0 = i4(0)
+            c1 = i4(0)
+            for u in range(start, ends[r]):
+                x = row[u]
+                y = i4(diagonal[u] - x)
+                a0 = min(a0, x)
+                a1 = max(a1, x)
+                c0 = min(c0, y)
+                c1 = max(c1, y)
+            rare = min(a0, i4(diagonal[j] - a1))
+            other = min(c0, i4(i4(total - diagonal[j]) - c1))
+            keep_block_values(splits, place_of(rows, f, block.features[start, 0]), rare_code, rare, other)
+            start = ends[r]
 
 
 @kernel(separate=True, borrows=True)
-def scan_block(G, sums, block, offset, rules, scratch, splits):
+def scan_block(G, sums, block, rows, rules, scratch, splits):
     """Best second split among the two-valued features for each of them as the first."""
     if rules.n_losses == 1 and len(rules.minima) == 0:
-        scan_block_signed(G[0], sums[0], block, offset, splits)
+        scan_block_signed(G[0], sums[0], block, rows, scratch, splits)
     else:
-        scan_block_planes(G, sums, block, offset, rules, scratch, splits)
+        scan_block_planes(G, sums, block, rows, rules, scratch, splits)
 
 
 @kernel(separate=True, borrows=True)

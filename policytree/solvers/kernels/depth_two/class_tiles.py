@@ -230,10 +230,11 @@ def pass_features(f, rows, rules, lanes, entries, totals, x):
 
 
 @kernel(separate=True, borrows=True)
-def scan_classes(f, rows, rules, tiles, x, splits, at):
+def scan_classes(f, rows, rules, tiles, x, seconds, splits, at):
     """Best second splits by long features for all chosen cuts of f at once, into ``splits`` from ``at`` on by price.
 
-    ``x[i]`` says which of the chosen cuts have row i on their left.
+    ``x[i]`` says which of the chosen cuts have row i on their left. ``seconds[g]`` takes a bound of the losses by
+    feature g: the least of all features of its price.
     """
     entries, totals = tiles.entries, tiles.totals
     add_segments(rows, tiles, x)
@@ -251,3 +252,8 @@ def scan_classes(f, rows, rules, tiles, x, splits, at):
                     splits.low[at + j * TILE + e] = value
                 else:
                     splits.high[at + j * TILE + e] = value
+    for g in range(len(seconds)):
+        first = at + price_below(rows, f, g) * TILE
+        for e in range(TILE):
+            seconds[g, 0, e] = splits.low[first + e]
+            seconds[g, 1, e] = splits.high[first + e]

@@ -3,7 +3,7 @@
 A side of a first cut is a leaf, or is split once more: by another feature (from the pair tables) or by the feature of
 the first cut itself, which needs no table because its codes are already in order.
 
-Cost: one step for every place, sum of a leaf and price; :func:`exact_value` n steps for every feature.
+Cost: one step for every place, sum of a leaf and price; :func:`exact_value` n steps for every feature that is wanted.
 Symbols: see base/layout.py.
 """
 
@@ -227,51 +227,88 @@ def first_split_values(sums, splits, rows, rules, shift, leaves, own, skip, valu
     by_leaves[3] = min(by_leaves[2], four)
 
 
+@kernel(borrows=True)
+def best_of_side(sums, B, o, totals, rules):
+    """Least loss of two leaves of one side, whose sums up to code u stand at ``sums[u, o:]`` (INF: forbidden)."""
+    P, minima = rules.n_losses, rules.minima
+    best = INF
+    for u in range(B - 1):
+        x = 0
+        y = 0
+        for k in range(P):
+            z = sums[u, o + k]
+            x = min(x, z)
+            y = min(y, totals[o + k] - z)
+        for j in range(len(minima)):
+            z = sums[u, o + P + j]
+            if z < minima[j] or totals[o + P + j] - z < minima[j]:
+                x = INF
+                y = 0
+        best = min(best, x + y)
+    return best
+
+
 @kernel(separate=True, borrows=True)
-def exact_value(rows, rules, leaves, f, t, sums):
+def exact_value(rows, rules, leaves, f, t, wanted, sums):
     """Value with first split ``t`` of ``f`` and the best second splits, if any, in int64.
 
-    ``sums`` (2, K + prices, S) is scratch. ``leaves`` of 3 allows a second split on one side only.
+    ``wanted`` (2 p): the features that the second split of the low side may be by, then those of the high side. What
+    the others would bring must be known to be no better. ``sums`` (codes + 1, 2 (K + prices)) is scratch: both sides'
+    sums of a code stand side by side, so that a row touches one line of memory. ``leaves`` of 3 allows a second split
+    on one side only.
     """
-    codes, planes, offset, n = rows.codes, rows.planes, rows.offset, rows.n
+    planes, n = rows.planes, rows.n
     P, minima, penalty = rules.n_losses, rules.minima, rules.penalty
     K = P + len(minima)
     n_sums = K + rules.prices
     p = len(rows.bins)
-    sums[:] = 0
-    c = codes[f]
-    for g in range(p):
-        d = codes[g]
-        o = offset[g]
-        for i in range(n):
-            s = 0 if c[i] <= t else 1
-            for k in range(n_sums):
-                sums[s, k, o + np.int64(d[i])] += planes[k, i]
-        for s in range(2):
-            for k in range(n_sums):
-                for u in range(o + 1, offset[g + 1]):
-                    sums[s, k, u] += sums[s, k, u - 1]
+    c = rows.codes[f]
+    totals = sums[len(sums) - 1]
+    totals[:] = 0
+    for i in range(n):
+        o = 0 if c[i] <= t else n_sums
+        for k in range(n_sums):
+            totals[o + k] += planes[k, i]
     value = 0
-    least = INF
-    for s in range(2):
-        leaf = 0
-        for k in range(K):
-            x = sums[s, k, offset[1] - 1]
-            if k < P:
-                leaf = min(leaf, x)
-            elif x < minima[k - P]:
-                return INF
-        leaf += penalty
-        side = leaf
-        value += sums[s, K + rows.groups[f], offset[1] - 1] if n_sums > K else 0
-        for g in range(p):
-            more = 2 * penalty
+    leaf_0 = 0
+    leaf_1 = 0
+    for k in range(K):
+        x, y = totals[k], totals[n_sums + k]
+        if k < P:
+            leaf_0 = min(leaf_0, x)
+            leaf_1 = min(leaf_1, y)
+        elif x < minima[k - P] or y < minima[k - P]:
+            return INF
+    leaf_0 += penalty
+    leaf_1 += penalty
+    if n_sums > K:
+        value += totals[K + rows.groups[f]] + totals[n_sums + K + rows.groups[f]]
+    side_0 = leaf_0
+    side_1 = leaf_1
+    for g in range(p):
+        if not (wanted[g] or wanted[p + g]):
+            continue
+        B = rows.bins[g]
+        d = rows.codes[g]
+        sums[:B] = 0
+        for i in range(n):
+            o = 0 if c[i] <= t else n_sums
+            to = sums[np.int64(d[i])]
+            for k in range(n_sums):
+                to[o + k] += planes[k, i]
+        for u in range(1, B):
+            for k in range(2 * n_sums):
+                sums[u, k] += sums[u - 1, k]
+        for s in range(2):
+            if not wanted[s * p + g]:
+                continue
+            best = best_of_side(sums, B, s * n_sums, totals, rules) + 2 * penalty
             if n_sums > K:
-                more += sums[s, K + price_below(rows, f, g), offset[1] - 1]
-            for u in range(offset[g], offset[g + 1] - 1):
-                x, y = two_leaves(sums[s], rules, u, offset[g + 1] - 1)
-                if x < FEASIBLE and y < FEASIBLE:
-                    side = min(side, x + y + more)
-        value += side
-        least = min(least, leaf - side)
-    return value + least if leaves == 3 else value
+                best += totals[s * n_sums + K + price_below(rows, f, g)]
+            if s == 0:
+                side_0 = min(side_0, best)
+            else:
+                side_1 = min(side_1, best)
+    if leaves == 3:
+        return value + min(side_0 + leaf_1, leaf_0 + side_1)
+    return value + side_0 + side_1

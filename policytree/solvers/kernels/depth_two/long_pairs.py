@@ -23,8 +23,14 @@ from policytree.solvers.kernels.depth_two.open_cuts import (
     list_live,
     spread_live,
 )
-from policytree.solvers.kernels.depth_two.pair_tables import is_signed
-from policytree.solvers.kernels.depth_two.plane_tiles import make_plane_tiles, planes_pay, scan_planes_of
+from policytree.solvers.kernels.depth_two.pair_tables import is_signed, table_pays
+from policytree.solvers.kernels.depth_two.plane_tiles import (
+    NearSeconds,
+    TileCuts,
+    make_plane_tiles,
+    planes_pay,
+    scan_planes_of,
+)
 from policytree.solvers.kernels.depth_two.similarity_bounds import cumulate_values, row_values
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, PairWork, short_pairs
 from policytree.solvers.kernels.depth_two.tiles import TILE, make_tiles, scan_tiles
@@ -88,22 +94,55 @@ def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
         chosen.values[j] = (min(left + y, x + right) if leaves == 3 else left + right) + charges[price, last]
 
 
+@kernel(borrows=True)
+def mark_near(f, t, j, rows, rules, work, at, slack):
+    """Mark the second features that may be best below cut ``t`` of f, the j-th of the chosen ones, in exact numbers.
+
+    That are those whose rounded value is within the range of rounding of the least one. Of features with a table, the
+    best one of a price stands for all.
+    """
+    bins, splits, charges, shift = rows.bins, work.splits, work.sums.charges, work.rounded.shift
+    p, S = len(bins), rows.offset[len(bins)]
+    o = rows.offset[f]
+    a, last = o + t, o + bins[f] - 1
+    signed = is_signed(rules)
+    for s in range(2):
+        least = INF
+        for trial in range(2):
+            for g in range(p):
+                price = price_below(rows, f, g)
+                if g != f and table_pays(bins[f], bins[g], rows.n, signed):
+                    x = splits.low[price * S + a] if s == 0 else splits.high[price * S + a]
+                else:
+                    x = work.seconds[g, s, j]
+                value = INF
+                if x <= 0:
+                    paid = charges[price, a] if s == 0 else charges[price, last] - charges[price, a]
+                    value = (np.int64(x) << shift) + paid
+                if trial == 0:
+                    least = min(least, value)
+                else:
+                    work.wanted[s * p + g] = value < FEASIBLE and value <= least + slack
+
+
 @kernel(separate=True)
-def make_exact(rows, rules, leaves, work, found, low):
+def make_exact(rows, rules, leaves, work, found, low, wanted):
     """Evaluate a tree in int64, unless its bound ``low`` says what it costs."""
     if low >= found.value:
         return found
-    return Found(exact_value(rows, rules, leaves, found.feature, found.cut, work.exact), found.feature, found.cut)
+    value = exact_value(rows, rules, leaves, found.feature, found.cut, wanted, work.exact)
+    return Found(value, found.feature, found.cut)
 
 
 @kernel(separate=True, borrows=True)
-def try_chosen(f, n, rows, rules, leaves, work, chosen, best, low):
+def try_chosen(f, n, rows, rules, leaves, work, at, chosen, best, low):
     """Compare the chosen cuts, the most promising first, with the best tree, which costs ``low`` to ``best.value``.
 
     Returns the best tree, and what it costs at least. Trees are evaluated in int64 only where rounding hides which of
     two is better.
     """
     slack = rounding_range(work.rounded, rows.n)
+    here_wanted, best_wanted = work.wanted[: 2 * len(rows.bins)], work.wanted[2 * len(rows.bins) :]
     while True:
         j = 0
         for e in range(1, n):
@@ -112,15 +151,19 @@ def try_chosen(f, n, rows, rules, leaves, work, chosen, best, low):
         if value >= best.value:
             return best, low
         chosen.values[j] = INF
+        if slack > 0:
+            mark_near(f, chosen.cuts[j], j, rows, rules, work, at, slack)
         here = Found(value + slack, f, chosen.cuts[j])
         if here.value >= low and slack > 0:  # at the same bound, too, the tree may cost less
-            best = make_exact(rows, rules, leaves, work, best, low)
+            best = make_exact(rows, rules, leaves, work, best, low, best_wanted)
             low = best.value
-            here = make_exact(rows, rules, leaves, work, here, value)
+            here = make_exact(rows, rules, leaves, work, here, value, here_wanted)
             value = here.value
         if here.value < best.value:
             best = here
             low = value
+            for g in range(len(here_wanted)):
+                best_wanted[g] = here_wanted[g]
 
 
 @kernel(borrows=True)
@@ -166,6 +209,7 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     similar = control[SIMILAR] != 0
     signed = is_signed(rules)
     limit = TILE
+    slack = rounding_range(work.rounded, n)
     at = J * offset[p]
     live, chosen = room_for_cuts(rows, rules, work.long, limit)
     segment = np.empty(len(work.own.low), np.uint8)
@@ -183,6 +227,8 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     for b in range(len(work.own.low)):
         work.own.low[b] = INF  # tiles see the splits by the feature itself as well
         work.own.high[b] = INF
+    best_wanted = work.wanted[2 * p :]
+    near = NearSeconds(work.seconds, (slack >> work.rounded.shift) + 1 if slack > 0 else 0)
     low = best.value  # and above it, where rounding leaves open what the best tree costs
     again = True
     while again:
@@ -204,24 +250,25 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
             again = True
             segment_rows(rows, f, chosen, m, step, kind, segment, x)
             if control[STOP] != 0:
-                best = make_exact(rows, rules, leaves, work, best, low)
+                best = make_exact(rows, rules, leaves, work, best, low, best_wanted)
                 return best, best.value, False
             if signed:
-                scan_tiles(f, rows, tiles, x, work.splits, at)
+                scan_tiles(f, rows, tiles, x, work.seconds, work.splits, at)
             elif dense:
-                scan_planes_of(f, m, chosen.cuts, rows, rules, planes, x, work.sums.leaves, work.splits, at)
+                to_cuts = TileCuts(chosen.cuts, m)
+                scan_planes_of(f, to_cuts, rows, rules, planes, x, work.sums.leaves, near, work.splits, at)
             else:
-                scan_classes(f, rows, rules, classes, x, work.splits, at)
+                scan_classes(f, rows, rules, classes, x, work.seconds, work.splits, at)
             value_chosen(f, m, rows, rules, leaves, work, at, chosen)
             keep_values(f, m, first, chosen)
-            best, low = try_chosen(f, m, rows, rules, leaves, work, chosen, best, low)
+            best, low = try_chosen(f, m, rows, rules, leaves, work, at, chosen, best, low)
             if newly:
                 top = worth_proving(best.value, enough)
                 live.count[f] = list_live(live, f, o, cuts, chosen, m, rules, top - paid, similar)
             else:
                 close_chosen(live, chosen, o, live.count[f], m, rules, similar)
     if low < enough or enough == -INF:
-        best = make_exact(rows, rules, leaves, work, best, low)
+        best = make_exact(rows, rules, leaves, work, best, low, best_wanted)
         low = best.value
     bound = low
     for f in range(p):

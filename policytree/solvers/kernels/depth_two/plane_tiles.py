@@ -14,9 +14,12 @@ Adding up costs less than comparing. So rows come in blocks, and sums are compar
 block lose so much at least, those before it what the best leaf up to there loses, those behind it likewise: where that
 is no better than the best of each lane, the cuts within the block are passed over.
 
-Cost: three vector steps for every row and plane, nine more for every block and plane, and for every code of blocks that
-may be better, for every feature and 32 chosen cuts. Where rows add to one or two of many actions only (labels),
-class_tiles.py is cheaper.
+Blocks are looked at where a run of them may hold a better cut: the same bound for 16 blocks. Within a run, a row is
+added to the one segment between chosen cuts that it is in.
+
+Cost: for every second feature and 32 chosen cuts, one step for every row; in runs that may be better, three vector
+steps for every row and plane, nine more for every block and plane, and for every code of blocks that may be. Where rows
+add to one or two of many actions only (labels), class_tiles.py is cheaper.
 Symbols: see base/layout.py; a plane is what rows lose under an action, or counted rows.
 """
 
@@ -25,15 +28,16 @@ from typing import NamedTuple
 import numpy as np
 
 from policytree.solvers.kernels.base.child_rows import order_rows
-from policytree.solvers.kernels.base.layout import FORBIDDEN, i4
+from policytree.solvers.kernels.base.layout import FORBIDDEN, i4, i8, int_3d, long_1d
 from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_two.class_tiles import vectors_of
 from policytree.solvers.kernels.depth_two.pair_tables import table_pays
-from policytree.solvers.kernels.depth_two.simd_planes import PlaneLanes, PlanePass, PlaneRows, pass_over_planes
-from policytree.solvers.kernels.depth_two.tiles import TILE
+from policytree.solvers.kernels.depth_two.simd_planes import PARTS, PlaneLanes, PlanePass, PlaneRows, pass_over_planes
+from policytree.solvers.kernels.depth_two.tiles import TILE, keep_least
 
 BLOCK = 8  # rows between the cuts that are always compared
+LEAST_ORDERED = 1024  # rows from which the order of the second features matters
 LEAST_DENSITY = 2  # planes pay if one in so many losses is not zero
 
 
@@ -42,6 +46,25 @@ class PlaneTiles(NamedTuple):
 
     sorted: PlaneRows
     lanes: PlaneLanes
+    order: long_1d  # of the second features: those first that were best below most cuts
+    wins: long_1d  # below how many each was
+
+
+class TileCuts(NamedTuple):
+    """The chosen cuts of the first feature, and how many they are."""
+
+    cuts: long_1d
+    n: i8
+
+
+class NearSeconds(NamedTuple):
+    """The losses of both sides of the chosen cuts by every second feature, where they are near the least.
+
+    Those that are ``range`` or more above the least of the features before it are only known to be so.
+    """
+
+    losses: int_3d  # (features, 2, TILE)
+    range: i8
 
 
 @kernel(borrows=True)
@@ -134,7 +157,7 @@ def make_plane_tiles(rows, rules, rounded, large, wanted):
     for j in range(J):
         minima[j] = min(rules.minima[j], FORBIDDEN)
     in_order = PlaneRows(
-        np.empty(p * n, np.int32), np.empty(p * n, np.int32), np.empty(p * n * (Q + 1), np.int32),
+        np.empty(p * n, np.int32), np.empty(p * n, np.int32), np.zeros(p * n * (Q + 1) + PARTS, np.int32),
         np.empty(p * n, np.int32), np.empty(p * n, np.int32), np.empty(p, np.int64), rules.n_losses, minima,
     )  # fmt: skip
     if wanted:
@@ -142,21 +165,42 @@ def make_plane_tiles(rows, rules, rounded, large, wanted):
     a, i32 = 1 if wanted else 0, np.empty(0, np.int32)
     lanes = PlaneLanes(
         vectors_of(a * (TILE + 1), i32), vectors_of(2 * a * Q, i32), vectors_of(a * (Q + 1), i32),
-        vectors_of(a * (Q + 1), i32), vectors_of(2 * a * max(rules.prices, 1), i32),
+        vectors_of(a * (Q + 1), i32), vectors_of(2 * a, i32), vectors_of(a * (Q + 1), i32),
+        np.empty((TILE + 1) * (Q + PARTS), np.int32),
     )  # fmt: skip
     for j in range(len(lanes.masks)):
         for e in range(j, TILE):
             lanes.masks[j, e] = i4(-1)
-    return PlaneTiles(in_order, lanes)
+    return PlaneTiles(in_order, lanes, np.arange(p), np.zeros(p, np.int64))
+
+
+@kernel(borrows=True)
+def order_by_wins(f, n_chosen, rows, seconds, splits, at, order, wins):
+    """Move features forward that are best below more of the chosen cuts: what they find lets others skip runs."""
+    p = len(order)
+    for g in range(p):
+        wins[g] = 0
+        if g != f and table_pays(rows.bins[f], rows.bins[g], rows.n, False):
+            continue
+        to = at + price_below(rows, f, g) * TILE
+        for e in range(n_chosen):
+            wins[g] += (seconds[g, 0, e] == splits.low[to + e]) + (seconds[g, 1, e] == splits.high[to + e])
+    for i in range(1, p):
+        g = order[i]
+        j = i
+        while j > 0 and wins[order[j - 1]] < wins[g]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = g
 
 
 @kernel(separate=True, borrows=True)
-def scan_planes_of(f, n_chosen, chosen, rows, rules, tiles, x, leaves, splits, at):
+def scan_planes_of(f, cuts, rows, rules, tiles, x, leaves, near, splits, at):
     """Best second splits by long features for the chosen cuts of f at once, into ``splits`` from ``at`` on by price.
 
     ``x[i]`` says which of the chosen cuts have row i on their left; lanes without a cut have all rows there.
     """
-    bins, lanes = rows.bins, tiles.lanes
+    bins, lanes, chosen, n_chosen, seconds = rows.bins, tiles.lanes, cuts.cuts, cuts.n, near.losses
     o = rows.offset[f]
     Q = len(lanes.before) - 1
     for k in range(Q):
@@ -165,18 +209,25 @@ def scan_planes_of(f, n_chosen, chosen, rows, rules, tiles, x, leaves, splits, a
             left = leaves[k, o + chosen[e]] if e < n_chosen else total
             lanes.totals[k, e] = left
             lanes.totals[Q + k, e] = i4(total - left)
-    for j in range(len(lanes.best)):
-        for e in range(TILE):
-            lanes.best[j, e] = i4(2 * FORBIDDEN)
-    for g in range(len(bins)):
+    for e in range(at, at + max(rules.prices, 1) * TILE):
+        splits.low[e] = i4(2 * FORBIDDEN)
+        splits.high[e] = i4(2 * FORBIDDEN)
+    most = 2 * FORBIDDEN - near.range
+    for g in tiles.order:
         if g != f and table_pays(bins[f], bins[g], rows.n, False):
             continue
         for k in range(Q):
             for e in range(TILE):
                 lanes.sums[k, e] = i4(0)
-        second = PlanePass(g * rows.n, tiles.sorted.blocks[g], 2 * price_below(rows, f, g))
-        pass_over_planes(tiles.sorted, lanes, second, x, leaves)
-    for j in range(max(rules.prices, 1)):
-        for e in range(TILE):
-            splits.low[at + j * TILE + e] = lanes.best[2 * j, e]
-            splits.high[at + j * TILE + e] = lanes.best[2 * j + 1, e]
+        to = at + price_below(rows, f, g) * TILE
+        for e in range(TILE):  # what is not better than this is of no interest
+            lanes.best[0, e] = i4(min(np.int64(splits.low[to + e]), most) + near.range)
+            lanes.best[1, e] = i4(min(np.int64(splits.high[to + e]), most) + near.range)
+        pass_over_planes(tiles.sorted, lanes, PlanePass(g * rows.n, tiles.sorted.blocks[g]), x, leaves)
+        keep_least(splits, to, lanes.best)
+        if len(seconds) > 0:
+            for e in range(TILE):
+                seconds[g, 0, e] = lanes.best[0, e]
+                seconds[g, 1, e] = lanes.best[1, e]
+    if len(seconds) > 0 and rows.n >= LEAST_ORDERED:
+        order_by_wins(f, n_chosen, rows, seconds, splits, at, tiles.order, tiles.wins)

@@ -1,7 +1,7 @@
 """One pass over the rows of a feature, for 32 chosen cuts side by side; see plane_tiles.py, which prepares it.
 
-Cost: three vector steps for every row and plane, nine more for every block and plane, and for every code of blocks that
-may be better.
+Cost: one step for every row, and for every run of blocks some forty for every plane; in runs that may be better, three
+vector steps for every row and plane, nine more for every block and plane, and for every code of blocks that may be.
 Written as LLVM instructions, because LLVM does not find these vectors by itself.
 Symbols: see base/layout.py and plane_tiles.py.
 """
@@ -15,6 +15,9 @@ from numba.extending import intrinsic
 from policytree.solvers.kernels.base.layout import FORBIDDEN, i8, int_1d, int_2d, long_1d
 from policytree.solvers.kernels.depth_two.tiles import TILE, TileCode
 
+RUN = 16  # blocks that are added up at once, by segments
+LEAST_RUN = 64  # rows of a run for which that pays
+PARTS = 8  # amounts of a row that are added in one go
 HALF = TILE // 2  # lanes that are compared at once: four extremes and three operands fit the processor's registers
 
 
@@ -38,15 +41,16 @@ class PlaneLanes(NamedTuple):
     totals: int_2d  # of every plane: left of the chosen cuts, and behind them right of those
     sums: int_2d  # of every plane: left of the chosen cut and left of the second one; then what a block loses at least
     before: int_2d  # the same where a block begins
-    best: int_2d  # least loss of two leaves, two for every price
+    best: int_2d  # least loss of two leaves, left of the chosen cuts and right of them
+    origin: int_2d  # the sums where a run of blocks begins
+    segments: int_1d  # amounts of a run's rows by segment: PARTS numbers for so many planes, TILE + 1 times
 
 
 class PlanePass(NamedTuple):
-    """One second feature: where its rows begin, and where its results go."""
+    """One second feature: where its rows begin, and how many blocks they have."""
 
     at: i8
     n_blocks: i8
-    out_at: i8
 
 
 class _PlaneCode(TileCode):
@@ -59,6 +63,7 @@ class _PlaneCode(TileCode):
         self.best = [[self.variable(self.known(half, side)) for side in range(2)] for half in range(2)]
         # The best leaves left of the second cut where a block begins, without minima.
         self.left = [[self.variable(self.zero) for _ in range(2)] for _ in range(2)]
+        self.near = self.variable(ir.Constant(ir.IntType(1), 0))  # whether a block of the last run was open
         self.n_minima = self.shape("minima", 0)
         self.planes = self.at(self["losses"], self.n_minima)
         self.width = self.at(self.planes, 1)
@@ -69,7 +74,7 @@ class _PlaneCode(TileCode):
 
     def known(self, half, side):
         """The best values that passes before this one left behind."""
-        return self.half_of("best", self.at(self["out_at"], side), half)
+        return self.half_of("best", self.const(side), half)
 
     def add_row(self, at):
         """A row's amounts, to the sums of the chosen cuts that have it on their left."""
@@ -158,28 +163,97 @@ class _PlaneCode(TileCode):
                 for half in range(2):
                     self.compare(place, half)
 
-    def run(self):
+    def add_run(self, first, end):
+        """The rows of a run of blocks, by segment, then to the sums; returns what all its rows lose at least.
+
+        Row i adds to the segment x[i] only, whatever the number of chosen cuts; sums of segments up to e are what cut e
+        has on its left.
+        """
+        builder, kind = self.builder, ir.VectorType(ir.IntType(32), PARTS)
+        parts = builder.sdiv(self.at(self.width, PARTS - 1), self.const(PARTS))
+        stride = builder.mul(parts, self.const(PARTS))
+        with self.loop(0, builder.mul(parts, self.const(TILE + 1))) as k:
+            self.store("segments", self.at((k, PARTS)), self.splat_const(0, kind))
+        with self.loop(0, parts) as part:
+            with self.loop(first, end) as at:
+                to = self.at((self.natural("x", self.natural("rows", at)), stride), (part, PARTS))
+                amounts = self.load("amounts", self.at((at, self.width), (part, PARTS)), kind)
+                self.store("segments", to, builder.add(self.load("segments", to, kind), amounts))
+            total = self.variable(self.splat_const(0, kind))
+            with self.loop(0, self.const(TILE + 1)) as e:
+                to = self.at((e, stride), (part, PARTS))
+                self.update(total, builder.add, self.load("segments", to, kind))
+                self.store("segments", to, self.value(total))
+        self.store("sums", self.nth(self.planes), self.splat_const(0))
+        with self.loop(0, self.width) as plane:
+            self.store("origin", self.nth(plane), self.load("sums", self.nth(plane)))
+            with self.loop(0, self.const(TILE)) as e:
+                to = self.at((plane, TILE), e)
+                total = builder.add(self.number("sums", to), self.number("segments", self.at((e, stride), plane)))
+                self.put_number("sums", to, builder.trunc(total, ir.IntType(32)))
+        return self.number("segments", self.at((TILE, stride), self.planes))
+
+    def run_is_open(self, first, end):
+        """Add up a run of blocks and compare at its end; returns whether a cut within it may be better.
+
+        Then everything stands as it did before the run. Behind a run with an open block, that is taken for granted.
+        """
         builder = self.builder
-        start = self.variable(self["at"])
-        with self.loop(0, self["n_blocks"]) as block:
+        slots = [slot for half in self.left for slot in half]
+        before = [self.value(slot) for slot in slots]
+        is_open = self.variable(ir.Constant(ir.IntType(1), 1))
+        pays = builder.icmp_signed(">=", builder.sub(end, first), self.const(LEAST_RUN))
+        with builder.if_then(builder.and_(pays, builder.not_(self.value(self.near)))):
+            least = self.add_run(first, end)
+            self.set(is_open, self.end_block(self.number("places", self.at(end, -1)), least))
+            with builder.if_then(self.value(is_open)):
+                for slot, value in zip(slots, before, strict=True):
+                    self.set(slot, value)
+                with self.loop(0, self.planes) as plane:
+                    self.store("sums", self.nth(plane), self.load("origin", self.nth(plane)))
+        return self.value(is_open)
+
+    def pass_blocks(self, first_block, end_block, first):
+        """Pass the blocks of a run, whose rows begin at ``first``, one by one."""
+        builder = self.builder
+        start = self.variable(first)
+        self.set(start, first)
+        self.set(self.near, ir.Constant(ir.IntType(1), 0))
+        with self.loop(first_block, end_block) as block:
             k = self.at(self["at"], block)
             first, end = self.value(start), self.at(self["at"], self.number("ends", k))
             least = self.number("least", k)
             self.add_block(first, end)
             better = self.end_block(self.number("places", self.at(end, -1)), least)
+            self.update(self.near, builder.or_, better)
             divided = builder.icmp_signed("<=", least, self.const(0))
             with builder.if_then(builder.and_(divided, better)):
                 self.compare_within(first, end)
             self.set(start, end)
+
+    def run(self):
+        builder = self.builder
+        start = self.variable(self["at"])
+        runs = builder.sdiv(self.at(self["n_blocks"], RUN - 1), self.const(RUN))
+        with self.loop(0, runs) as k:
+            first_block = self.at((k, RUN))
+            last = self.at(first_block, RUN)
+            short = builder.icmp_signed("<", self["n_blocks"], last)
+            end_block = builder.select(short, self["n_blocks"], last)
+            first, end = self.value(start), self.at(self["at"], self.number("ends", self.at(self["at"], end_block, -1)))
+            with builder.if_then(self.run_is_open(first, end)):
+                self.pass_blocks(first_block, end_block, first)
+            self.set(start, end)
         for half in range(2):
             for side, best in enumerate(self.best[half]):
-                k = self.at(self["out_at"], side)
-                self.store("best", self.nth(k, half * HALF), self.value(best))
+                self.store("best", self.nth(self.const(side), half * HALF), self.value(best))
 
 
 @intrinsic
 def pass_over_planes(typingctx, sorted_rows, lanes, second, x, leaves):
-    """Least loss of two leaves by one feature on both sides of each chosen cut: lanes.best[out_at], [out_at + 1].
+    """Least loss of two leaves by one feature on both sides of each chosen cut: lanes.best[0], [1].
+
+    What is there already is improved.
 
     lanes.sums begins as zeros. ``x[i]`` says which chosen cuts have row i on their left; ``leaves[k, place]`` are plane
     k's sums up to every place of every feature (:class:`~policytree.solvers.kernels.base.layout.Sums`).

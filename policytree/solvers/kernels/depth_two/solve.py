@@ -27,8 +27,9 @@ from policytree.solvers.kernels.base.layout import (
     Sums,
     flags_1d,
     i8,
+    int_3d,
     long_1d,
-    long_3d,
+    long_2d,
 )
 from policytree.solvers.kernels.base.sums import charge_sums, node_sums, round_planes, rounded_sums
 from policytree.solvers.kernels.compiling import kernel
@@ -62,7 +63,10 @@ class PairWork(NamedTuple):
     splits: SecondSplits  # behind the features' places: of chosen cuts only
     own: OwnSplits
     tables: TableScratch
-    exact: long_3d
+    exact: long_2d  # scratch of exact_value
+    wanted: flags_1d  # (4 p): its second features for the cut at hand, and for the best tree
+    seconds: int_3d  # (p, 2, TILE): the least losses of chosen cuts' sides by every second feature without a table;
+    # none if tables are exact, so that nothing is evaluated twice
     long: flags_1d  # features of a pair that is too long for a table
 
 
@@ -90,6 +94,9 @@ def prepare_pairs(rows, rules, widest, n_block):
     S, J, K = rows.offset[p], max(rules.prices, 1), rules.n_losses + len(rules.minima)
     long = np.empty(p, np.bool_)
     cells = find_long(rows, rules, long)
+    any_long = False
+    for f in range(p):
+        any_long = any_long or long[f]
     rounded = round_planes(rows, rules)
     end = J * (S + TILE)
     return PairWork(
@@ -98,7 +105,9 @@ def prepare_pairs(rows, rules, widest, n_block):
         SecondSplits(np.full(end, 2 * FORBIDDEN, np.int32), np.full(end, 2 * FORBIDDEN, np.int32)),
         own_splits(widest, rules),
         TableScratch(np.empty((2, cells * K), np.int32), np.empty((4, max(widest, n_block + 1)), np.int32)),
-        np.empty((2, K + rules.prices, S), np.int64),
+        np.empty((widest + 1, 2 * (K + rules.prices)), np.int64),
+        np.ones(4 * p, np.bool_),
+        np.empty((p if any_long and rounded.error > 0 else 0, 2, TILE), np.int32),
         long,
     )
 
@@ -150,7 +159,7 @@ def best_first_split(rows, rules, leaves, work, first, best, control):
         t = first.cuts[f]
         value = first.values[f]
         if error > 0:
-            value = exact_value(rows, rules, leaves, f, t, work.exact)
+            value = exact_value(rows, rules, leaves, f, t, work.wanted, work.exact)
         if value < best.value:
             best = Found(value, f, t)
         if error == 0:
@@ -171,7 +180,7 @@ def scan_two_valued(rows, rules, work, n_block):
     totals = np.empty(rules.n_losses + len(rules.minima), np.int32)
     for k in range(len(totals)):
         totals[k] = work.sums.leaves[k, rows.bins[0] - 1]
-    scan_block(block.sums, totals, block, rows.offset, rules, block_scratch(rules, n_block), work.splits)
+    scan_block(block.sums, totals, block, rows, rules, block_scratch(rows, rules, block), work.splits)
 
 
 @kernel(takes=(Rows, Rules, i8, FirstSplits, long_1d, Special), separate=True)

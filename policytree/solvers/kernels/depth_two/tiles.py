@@ -274,29 +274,50 @@ def make_tiles(rows, losses, large, n_prices):
     return tiles
 
 
+@kernel(inline="always")
+def keep_least(splits, at, values):
+    """Lower what is known of the chosen cuts to the values of both sides."""
+    for e in range(TILE):
+        splits.low[at + e] = min(splits.low[at + e], values[0, e])
+        splits.high[at + e] = min(splits.high[at + e], values[1, e])
+
+
 @kernel(separate=True, borrows=True)
-def scan_tiles(f, rows, tiles, x, splits, at):
+def scan_tiles(f, rows, tiles, x, seconds, splits, at):
     """Best second splits by long features for all chosen cuts of f at once, into ``splits`` from ``at`` on by price.
 
-    ``x[i]`` says which of the chosen cuts have row i on their left.
+    ``x[i]`` says which of the chosen cuts have row i on their left. ``seconds[g]`` takes the losses by feature g.
     """
     n, bins = rows.n, rows.bins
     found, found_short = tiles.found, tiles.found_short
+    apart = len(seconds) > 0
     for j in range(len(found)):
         for e in range(TILE):
             found[j, e] = i4(0)
             found_short[j, e] = np.int16(0)
+    for j in range(len(found) // 2):
+        for e in range(TILE):
+            splits.low[at + j * TILE + e] = i4(0)
+            splits.high[at + j * TILE + e] = i4(0)
     for g in range(len(bins)):
         if g != f and table_pays(bins[f], bins[g], n, True):
             continue
-        second = Second(g * n, rows.offset[g] + g, np.int64(tiles.groups[g]), n, 2 * price_below(rows, f, g))
+        price = price_below(rows, f, g)
+        second = Second(g * n, rows.offset[g] + g, np.int64(tiles.groups[g]), n, 2 * price)
         if tiles.kinds > 0:
             pass_over_rows(tiles, second, x, tiles.tables, found_short)
         elif len(tiles.masks_short) > 0:
             pass_over_rows(tiles, second, x, tiles.masks_short, found_short)
         else:
             pass_over_rows(tiles, second, x, tiles.masks, found)
-    for j in range(len(found) // 2):
+        if apart:
+            for s in range(2):
+                for e in range(TILE):
+                    seconds[g, s, e] = min(found[2 * price + s, e], i4(found_short[2 * price + s, e]))
+                    found[2 * price + s, e] = i4(0)
+                    found_short[2 * price + s, e] = np.int16(0)
+            keep_least(splits, at + price * TILE, seconds[g])
+    for j in range(0 if apart else len(found) // 2):
         for e in range(TILE):
             splits.low[at + j * TILE + e] = min(found[2 * j, e], i4(found_short[2 * j, e]))
             splits.high[at + j * TILE + e] = min(found[2 * j + 1, e], i4(found_short[2 * j + 1, e]))
