@@ -43,7 +43,8 @@ def design(
         ),
     ] = None,
     treatment: Annotated[
-        str | None, _option("Column of the treatment each row got.", _COLUMNS, metavar="COLUMN")
+        str | None,
+        _option("Column of the treatment each row got; of several: a,b.", _COLUMNS, metavar="COLUMN"),
     ] = None,
     outcome: Annotated[
         str | None, _option("Column of the outcome: numbers, or texts with --event.", _COLUMNS, metavar="COLUMN")

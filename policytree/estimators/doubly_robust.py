@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from policytree.common.calls import either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, PerTreatment, Table
-from policytree.common.validation import as_series, sorted_labels
+from policytree.common.validation import arm_column, sorted_labels
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
 from policytree.estimators.constraints import check_constraints
 from policytree.estimators.limited import check_limits, further_outcomes
@@ -187,8 +187,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
         ----------
         Y : array-like of shape (n,)
             Outcome.
-        T : array-like of shape (n,)
-            Arm each row received, labels of any type.
+        T : array-like of shape (n,), or DataFrame of several columns
+            Arm each row received, labels of any type. Several treatments at once, a column each, are combined into arms
+            (:func:`policytree.combine_treatments`).
         X : DataFrame or array-like of shape (n, p)
             What the tree may split on; also used by the nuisance models.
         W : DataFrame or array-like of shape (n, q), optional
@@ -232,7 +233,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
             raise InputError("fit requires y to be passed, but the target y is None: give the outcomes Y.")
         encoded = tree._table(X, reset=True)
         tree._column_arguments(tree.encoder_.features)
-        arms = as_series(T, "T")
+        arms = arm_column(T)
+        n_rows = len(arms)
         if study is not None:
             if self.min_samples_per_treatment > 0:
                 raise InputError(
@@ -242,12 +244,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
             arms = arms[study_mask(study, len(arms))].infer_objects()
         warn_of_direction(cause, horizon, self.direction)
         labels = sorted_labels(arms.dropna().to_numpy())
-        check_constraints(tree, labels, len(as_series(T, "T")), budget_costs)
+        check_constraints(tree, labels, n_rows, budget_costs)
         further = further_outcomes(outcomes)
         if further and (instrument is not None or study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
         blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
-        check_limits(tree, blank, subgroups, len(as_series(T, "T")), labels)
+        check_limits(tree, blank, subgroups, n_rows, labels)
         tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
         self.rewards_ = rewards.fit_predict(
             Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
