@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from joblib import effective_n_jobs
 from rich.console import Console
 
 from policytree.cli.controls import chosen_control
@@ -293,7 +294,8 @@ def _compute(job: Job, study: Study, described: Described, interrupts: Interrupt
     rows = "all rows" if job.honest is None else f"about {1 - job.honest:.0%} of the rows"
     with stage_progress() as display:
         steps = Steps(display, interrupts.check)
-        with steps.step(f"Outcome models, rewards and tree on {rows}", "fitting outcome and propensity models"):
+        title = f"Outcome models, rewards and tree on {rows}"
+        with steps.step(title, "fitting outcome and propensity models", counts_models=True):
             if job.honest is None:
                 estimator.fit(**data)
             else:
@@ -338,7 +340,7 @@ def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps)
     if job.control_is_named:
         control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)
     shown = estimator if honest is None else honest.estimator
-    with steps.step(title, where="in the refits") as progress:
+    with steps.step(title, where="in the refits", at_once=effective_n_jobs(job.tree["n_jobs"])) as progress:
         return cross_val_policy_value(
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
             control=control, rivals=_rivals(job, estimator), **options, **data,

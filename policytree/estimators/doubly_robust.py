@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack, overload
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import either_order
 from policytree.common.docstrings import shares_documentation
+from policytree.common.model_count import more_models_follow
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import arm_column, sorted_labels
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
@@ -251,24 +253,27 @@ class DRPolicyTree(NotebookView, SearchArguments):
         blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
         check_limits(tree, blank, subgroups, n_rows, labels)
         tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
-        self.rewards_ = rewards.fit_predict(
-            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
-            event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
-            instrument=instrument, study=study, target_X=target_X, target_W=target_W, target_weights=target_weights,
-        )  # fmt: skip
-        self.reward_estimator_ = rewards
-        self.outcome_estimators_, of_outcomes = {}, {}
-        for name, (column, way) in further.items():
-            own = self._reward_estimator(False)
-            try:
-                own.fit(
-                    column, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
-                    strata=strata, missing_outcome=missing_outcome,
+        with _progress(self.verbose):
+            with more_models_follow() if further else nullcontext():
+                self.rewards_ = rewards.fit_predict(
+                    Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
+                    event=event, horizon=horizon, target=target, entry=entry, cause=cause,
+                    missing_outcome=missing_outcome, instrument=instrument, study=study, target_X=target_X,
+                    target_W=target_W, target_weights=target_weights,
                 )  # fmt: skip
-            except InputError as error:
-                raise InputError(f"outcomes[{name!r}]: {error}") from error
-            self.outcome_estimators_[name] = own
-            of_outcomes[name] = own.rewards_, way
+            self.reward_estimator_ = rewards
+            self.outcome_estimators_, of_outcomes = {}, {}
+            for name, (column, way) in further.items():
+                own = self._reward_estimator(False)
+                try:
+                    own.fit(
+                        column, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
+                        strata=strata, missing_outcome=missing_outcome,
+                    )  # fmt: skip
+                except InputError as error:
+                    raise InputError(f"outcomes[{name!r}]: {error}") from error
+                self.outcome_estimators_[name] = own
+                of_outcomes[name] = own.rewards_, way
         per_person, weight = rewards.per_person(self.rewards_, sample_weight, study)
         self.policy_tree_ = tree.fit(
             X,
@@ -382,6 +387,15 @@ class DRPolicyTree(NotebookView, SearchArguments):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+
+def _progress(verbose: int) -> AbstractContextManager[None]:
+    """What shows the models that are fitted inside, if asked for; what displays need is imported only then."""
+    if not verbose:
+        return nullcontext()
+    from policytree.common.progress import model_progress
+
+    return model_progress()
 
 
 def _delegate(name: str):
