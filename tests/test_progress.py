@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator
+from policytree.born_again.needed_kernels import BORN_AGAIN
 from policytree.common.model_count import expect_models, models_counted, more_models_follow
 from policytree.common.progress import (
     TimeLeft,
@@ -20,8 +21,10 @@ from policytree.common.progress import (
     search_line,
     search_progress,
     stage_progress,
+    waiting_line,
 )
 from policytree.problem.types import Progress
+from policytree.solvers.core import compilation
 
 RUNNING = Progress(seconds=12.4, objective=-1930.024252, lower_bound=-1952.4, share_closed=0.25, subproblems=12_345)
 
@@ -191,3 +194,34 @@ def test_lines_about_parts_are_few():
             advance(k, 200)
     lines = [line for line in written(console).splitlines() if " of 200" in line]
     assert len(lines) == 20 and lines[-1].startswith("  200 of 200")
+
+
+@pytest.mark.parametrize("others", ["", "12 on host"])
+def test_waiting_says_for_whom_for_what_and_how_long_at_most(others):
+    console = plain()
+    with stage_progress(console), waiting_line(others, "trees of depth two", 900.0):
+        pass
+    first = written(console).splitlines()[0]
+    assert first.startswith(f"Waiting for another process{' (12 on host)' if others else ''} that compiles the search")
+    assert "for trees of depth two; if it makes nothing for 15:00, this one compiles instead" in first
+
+
+def test_kernels_are_told_apart_by_the_problems_that_need_them(monkeypatch):
+    monkeypatch.setattr(compilation, "are_ready", lambda needed: False)
+    for needed, words in (
+        ([(compilation.ALWAYS, "")], "trees of every kind"),
+        ([(compilation.ALWAYS + compilation.TWO_LEVELS, "plain")], "trees of depth two"),
+        (
+            [(compilation.ALWAYS + compilation.TWO_LEVELS + compilation.DEEPER, "plain")],
+            "trees of depth three and more",
+        ),
+        ([(compilation.ALWAYS + compilation.RANKING, "")], "trees that rank"),
+        ([(compilation.ALWAYS, ""), *compilation.SUBSET_KERNELS], "trees without a limit on their depth"),
+        ([(compilation.RASHOMON, "")], "trees that do as well"),
+        (BORN_AGAIN, "born-again trees"),
+    ):
+        assert compilation.kind_of_problem(needed) == words
+    monkeypatch.setattr(
+        compilation, "are_ready", lambda needed: all(kernel in compilation.ALWAYS for kernel, _ in needed)
+    )
+    assert compilation.kind_of_problem([(compilation.ALWAYS + compilation.LOW_COST, "")]) == "trees of cheap tests"

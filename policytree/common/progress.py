@@ -20,7 +20,10 @@ from policytree.problem.types import Progress
 REFRESH_PER_SECOND = 5
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 COMPILING = "Compiling the search for this kind of problem, once on this machine"
-WAITING = "Waiting for another process that compiles the search{who}"
+WAITING = (
+    "Waiting for another process{who} that compiles the search for {problem}; if it makes nothing for {at_most}, this "
+    "one compiles instead"
+)
 SECONDS_BETWEEN_LINES = 5.0  # about models
 MOST_LINES = 20  # about the parts of one stage, where there is no terminal
 LEAST_SHARE, LEAST_SECONDS = 0.02, 1.0  # before that much is done, an estimate of the time left is a guess
@@ -190,9 +193,20 @@ def compiling_line() -> Iterator[None]:
 
 
 @contextmanager
-def waiting_line(others: str) -> Iterator[None]:
-    """Say in the same way that another process compiles the search: ``others`` names it ("12 on host"), if known."""
-    with _stage_or_line(WAITING.format(who=f" ({others})" if others else "")):
+def waiting_line(others: str, problem: str, at_most: float) -> Iterator[None]:
+    """Say in the same way that another process compiles the search.
+
+    Parameters
+    ----------
+    others : str
+        Names the process ("12 on host"); "" if it is not known.
+    problem : str
+        The kind of problem that the search is for.
+    at_most : float
+        Seconds without any progress of the other, after which this process compiles by itself.
+    """
+    who = f" ({others})" if others else ""
+    with _stage_or_line(WAITING.format(who=who, problem=problem, at_most=clock_text(at_most))):
         yield
 
 
