@@ -207,21 +207,17 @@ def test_waiting_says_for_whom_for_what_and_how_long_at_most(others):
 
 
 def test_kernels_are_told_apart_by_the_problems_that_need_them(monkeypatch):
+    always, two_levels = compilation.ALWAYS, compilation.ALWAYS + compilation.TWO_LEVELS
     monkeypatch.setattr(compilation, "are_ready", lambda needed: False)
     for needed, words in (
-        ([(compilation.ALWAYS, "")], "trees of every kind"),
-        ([(compilation.ALWAYS + compilation.TWO_LEVELS, "plain")], "trees of depth two"),
-        (
-            [(compilation.ALWAYS + compilation.TWO_LEVELS + compilation.DEEPER, "plain")],
-            "trees of depth three and more",
-        ),
-        ([(compilation.ALWAYS + compilation.RANKING, "")], "trees that rank"),
-        ([(compilation.ALWAYS, ""), *compilation.SUBSET_KERNELS], "trees without a limit on their depth"),
+        ([(always, "")], "trees of every kind"),
+        ([(two_levels, "plain")], "trees of depth two"),
+        ([(two_levels + compilation.DEEPER, "plain")], "trees of depth three and more"),
+        ([(always + compilation.RANKING, "")], "trees that rank"),
+        ([(always, ""), *compilation.SUBSET_KERNELS], "deep trees"),
         ([(compilation.RASHOMON, "")], "trees that do as well"),
-        (BORN_AGAIN, "born-again trees"),
+        ([(BORN_AGAIN, "")], "born-again trees"),
     ):
         assert compilation.kind_of_problem(needed) == words
-    monkeypatch.setattr(
-        compilation, "are_ready", lambda needed: all(kernel in compilation.ALWAYS for kernel, _ in needed)
-    )
-    assert compilation.kind_of_problem([(compilation.ALWAYS + compilation.LOW_COST, "")]) == "trees of cheap tests"
+    monkeypatch.setattr(compilation, "are_ready", lambda needed: all(kernel in always for kernel, _ in needed))
+    assert compilation.kind_of_problem([(always + compilation.LOW_COST, "")]) == "trees of cheap tests"
