@@ -3,6 +3,8 @@
 from policytree.born_again.ensembles import TreeEnsemble as TreeEnsemble
 from policytree.born_again.fewer_trees import PrunedEnsemble as PrunedEnsemble
 from policytree.born_again.fewer_trees import prune_ensemble as prune_ensemble
+from policytree.data.combined_treatments import CombinedTreatments as CombinedTreatments
+from policytree.data.combined_treatments import combine_treatments as combine_treatments
 from policytree.datasets import load_dataset as load_dataset
 from policytree.datasets.rand_hie import load_rand_hie as load_rand_hie
 from policytree.diagnostics.calibration import calibration_table as calibration_table

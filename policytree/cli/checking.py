@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
 
 
@@ -58,6 +59,12 @@ def check(
     debug: DebugOption = False,
 ) -> None:
     """Look for leaks, ids, dates, numbers stored as text and more in a study, in seconds; nothing is fitted."""
+    asked = {
+        "--treatment": treatment, "--outcome": outcome, "--cluster": cluster, "--event-column": event_column,
+        "--entry-column": entry_column, "--instrument": instrument,
+    }  # fmt: skip
+    lists = {"--covariates": covariates, "--confounders": confounders, "--exclude": exclude}
+    check_first(data, dataset, columns=asked, lists=lists, direction=direction)
     from rich.console import Console
 
     from policytree.cli.controls import chosen_control

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from policytree.cli.first_checks import check_first, repeats_of
 from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
 from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
@@ -43,7 +44,8 @@ def design(
         ),
     ] = None,
     treatment: Annotated[
-        str | None, _option("Column of the treatment each row got.", _COLUMNS, metavar="COLUMN")
+        str | None,
+        _option("Column of the treatment each row got; of several: a,b.", _COLUMNS, metavar="COLUMN"),
     ] = None,
     outcome: Annotated[
         str | None, _option("Column of the outcome: numbers, or texts with --event.", _COLUMNS, metavar="COLUMN")
@@ -495,6 +497,24 @@ def design(
     if data is None and dataset is None:
         typer.echo(_NOTHING_TO_DO, err=True)
         raise typer.Exit(BAD_INPUT)
+    asked = {
+        "--treatment": treatment, "--outcome": outcome, "--cluster": cluster, "--weights": weights,
+        "--event-column": event_column, "--entry-column": entry_column, "--instrument": instrument, "--id": person,
+        "--stage": stage, "--study-column": study_column,
+    }  # fmt: skip
+    lists = {
+        "--covariates": covariates, "--confounders": confounders, "--strata": strata, "--exclude": exclude,
+        "--also": also, "--subgroups": subgroups,
+    }  # fmt: skip
+    if (person, stage) != (None, None):  # of several decisions each has columns of its own
+        asked, lists = {option: name for option, name in asked.items() if name is not None}, {}
+    check_first(
+        data, dataset, columns=asked, lists=lists, direction=direction, level=level,
+        propensity=propensity if person is None else None,
+    )  # fmt: skip
+    if target_people is not None:
+        check_first(target_people, None, columns={}, lists={})
+    repeats_of(validation, repeats, honest, not no_value)
     with ended_by_ctrl_c():
         from policytree.cli.frame import command_line
         from policytree.cli.records import Job

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
 from policytree.common.lazy import ended_by_ctrl_c
 
@@ -133,6 +134,15 @@ def evaluate(
 
     What the columns are is taken from the design where the tree's file says it.
     """
+    asked = {
+        "--treatment": treatment, "--outcome": outcome, "--cluster": cluster, "--weights": weights,
+        "--event-column": event_column, "--entry-column": entry_column, "--instrument": instrument,
+    }  # fmt: skip
+    lists = {"--covariates": covariates, "--confounders": confounders, "--also": also, "--subgroups": subgroups}
+    check_first(
+        data, None, columns={option: name for option, name in asked.items() if name is not None}, lists=lists,
+        direction=direction, propensity=propensity, level=level,
+    )  # fmt: skip
     with ended_by_ctrl_c():
         from policytree.cli.judging import judge
         from policytree.cli.study import Roles

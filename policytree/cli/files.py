@@ -155,6 +155,7 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
         "policytree": __version__,
         "source": study.source,
         "treatment": study.treatment,
+        "factors": [] if study.combined is None else list(study.combined.levels),
         "outcome": study.outcome,
         "direction": study.direction,
         "event": study.event,

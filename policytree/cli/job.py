@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from joblib import effective_n_jobs
 from rich.console import Console
 
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import check_folder, design_data, result_files, write_files
+from policytree.cli.first_checks import repeats_of
 from policytree.cli.interrupts import Interrupts, interrupts_remembered
 from policytree.cli.limits import refuse_small_groups
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
@@ -35,7 +37,7 @@ from policytree.evaluation import (
     leaf_summary,
 )
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
-from policytree.evaluation.policy_value.validation import ADAPTIVE, DEFAULT_CV, REPEATED
+from policytree.evaluation.policy_value.validation import REPEATED
 from policytree.exceptions import InputError
 from policytree.report.material import Study as Described
 from policytree.report.sections.credibility import doubted, rewards_check
@@ -109,7 +111,7 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     check_level(job.level)
     if job.data is not None and job.dataset is not None:
         raise InputError("Give either a data file or --dataset, not both.")
-    job = replace(job, repeats=repeats_of(job))
+    job = replace(job, repeats=repeats_of(job.validation, job.repeats, job.honest, job.value))
     if job.data_dir is not None and job.dataset is None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
     folder = check_folder(job.output)
@@ -185,25 +187,6 @@ def _check_target(job: Job, study: Study) -> None:
     for option, value in given.items():
         if value:
             raise InputError(f"{option} is about the study's people, but the rule is for the target; leave it out.")
-
-
-def repeats_of(job: Job) -> int | str | None:
-    """The validation that --repeats, --validation and --honest ask for together."""
-    if job.validation not in DEFAULT_CV:
-        raise InputError(f"--validation must be repeated, sequential or split; got '{job.validation}'.")
-    if job.honest is not None and not 0.1 <= job.honest <= 0.9:
-        raise InputError(f"--honest must be a share from 0.1 to 0.9; got {job.honest:g}.")
-    if job.honest is not None and (job.validation != REPEATED or job.repeats is not None or not job.value):
-        raise InputError("--honest judges the tree by its own rows; leave out --validation, --repeats and --no-value.")
-    if job.repeats is None:
-        return None
-    if job.validation != REPEATED:
-        raise InputError(f"--repeats goes with --validation repeated; with {job.validation} leave it out.")
-    if job.repeats == ADAPTIVE:
-        return ADAPTIVE
-    if not str(job.repeats).isdigit() or int(job.repeats) < 1:
-        raise InputError(f"--repeats must be a whole number of at least 1, or adaptive; got '{job.repeats}'.")
-    return int(job.repeats)
 
 
 def _refuse_small_arms(job: Job, study: Study) -> None:
@@ -293,7 +276,8 @@ def _compute(job: Job, study: Study, described: Described, interrupts: Interrupt
     rows = "all rows" if job.honest is None else f"about {1 - job.honest:.0%} of the rows"
     with stage_progress() as display:
         steps = Steps(display, interrupts.check)
-        with steps.step(f"Outcome models, rewards and tree on {rows}", "fitting outcome and propensity models"):
+        title = f"Outcome models, rewards and tree on {rows}"
+        with steps.step(title, "fitting outcome and propensity models", counts_models=True):
             if job.honest is None:
                 estimator.fit(**data)
             else:
@@ -338,7 +322,7 @@ def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps)
     if job.control_is_named:
         control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)
     shown = estimator if honest is None else honest.estimator
-    with steps.step(title, where="in the refits") as progress:
+    with steps.step(title, where="in the refits", at_once=effective_n_jobs(job.tree["n_jobs"])) as progress:
         return cross_val_policy_value(
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
             control=control, rivals=_rivals(job, estimator), **options, **data,

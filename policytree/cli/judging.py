@@ -18,7 +18,7 @@ from policytree.cli.files import read_tree, rows_digest
 from policytree.cli.limits import BY_COLUMN, LISTED
 from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
-from policytree.cli.study import OUTCOME_OPTIONS, Roles, Study, study_of_table
+from policytree.cli.study import OUTCOME_OPTIONS, Roles, Study, combined_in, study_of_table
 from policytree.cli.tables import read_table
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
@@ -78,10 +78,12 @@ def judge(
     if len(others) < len(against):
         raise InputError("--against names two files of one name; rename one, so that they can be told apart.")
     frame = read_table(data)
-    study = study_of_table(data, frame, _with_design(roles, design, frame))
+    frame, roles, combined = combined_in(frame, _with_factors(roles, design, frame, tree))
+    study = study_of_table(data, frame, _with_design(roles, design, frame), combined)
     _refuse_own_rows(study, design, data)
     asked = control or _design_control(design, study)
     label, chosen, named = chosen_control(asked, study)
+    study = replace(study, combined=None)  # arms have the labels of the tree, whatever levels these rows have
     console, described = Console(highlight=False), study.described(control=chosen)
     if not as_json:
         print_sections(console, question_section(described), check_section(described))
@@ -120,6 +122,14 @@ def judge(
     print_sections(console, first, table, *beside, *means)
     for text in said:
         typer.echo(f"Warning: {text}", err=True)
+
+
+def _with_factors(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame, tree: Tree) -> Roles:
+    """The design's several treatments, if the user named none, and the labels of their combinations."""
+    factors, given = design.get("factors"), roles.treatment
+    if given is None and isinstance(factors, list) and factors and set(factors) <= set(frame.columns):
+        given = ",".join(f'"{name}"' for name in factors)
+    return replace(roles, treatment=given, arms=tuple(map(str, tree.actions)))
 
 
 def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -> Roles:

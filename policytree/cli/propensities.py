@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.tables import number_in, require_column
+from policytree.data.combined_treatments import CombinedTreatments
 from policytree.exceptions import InputError
 
 ESTIMATED = "estimated"  # said in place of probabilities: those of a design are then not taken over
@@ -16,14 +17,23 @@ def shares_text(propensity: dict) -> str:
     return ", ".join(f"{label} {share:g}" for label, share in propensity.items())
 
 
-def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarray, what: str = "treatment"):
+def propensity_from(
+    text: str | None,
+    frame: pd.DataFrame,
+    treatments: np.ndarray,
+    what: str = "treatment",
+    combined: CombinedTreatments | None = None,
+):
     """The propensity as ``fit`` takes it, words for it, and the columns it uses; None, "", [] if none is given.
 
-    ``what`` has these probabilities: "treatment", or "offer" where there is an instrument.
+    ``what`` has these probabilities: "treatment", or "offer" where there is an instrument. Of ``combined`` treatments
+    those of each may be given, if they were drawn independently: drug=0.5,physio=0.5.
     """
     if text is None or (text == ESTIMATED and text not in frame.columns):
         return None, "", []
     if "=" in text and text not in frame.columns:
+        if combined is not None and (by_factor := _by_factor(text, combined)) is not None:
+            return by_factor, "known: " + shares_text(by_factor), []
         return _propensity_by_label(text, frame, treatments, what)
     number = number_in(text)
     if number is None:
@@ -40,6 +50,26 @@ def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarra
     if not 0.0 < number < 1.0:
         raise InputError(f"--propensity is {number:g}; the probability of {second} must lie strictly between 0 and 1.")
     return number, f"known: {number:g} for {second}", []
+
+
+def _by_factor(text: str, combined: CombinedTreatments) -> dict[str, float] | None:
+    """The chance of each combination from those of each treatment (COLUMN=X or COLUMN:LEVEL=X); None of other texts."""
+    chances: dict[str, float | dict[str, float]] = {}
+    for part in text.split(","):
+        name, _, value = (piece.strip() for piece in part.rpartition("="))
+        factor, of_level, level = (name, "", "") if name in combined.levels else name.rpartition(":")
+        number = number_in(value)
+        if number is None or factor not in combined.levels:
+            return None
+        own = chances.setdefault(factor, {} if of_level else number)
+        if of_level and isinstance(own, dict):
+            own[level.strip()] = number
+    if set(chances) != set(combined.levels):
+        return None
+    try:
+        return combined.propensity(chances)
+    except InputError as error:
+        raise InputError(f"--propensity: {error}") from error
 
 
 def _propensity_by_label(text: str, frame: pd.DataFrame, treatments: np.ndarray, what: str):

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from policytree.cli.controls import control_among
@@ -81,9 +82,9 @@ class Steps:
     warnings: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
-    def step(self, title: str, detail: str = "", where: str = "") -> Iterator[Callable[[int, int], None]]:
-        """A stage; ``where`` says where its warnings were heard. Yields ``progress(done, total)``."""
-        with _collected_warnings() as heard, self.display.stage(title) as advance:
+    def step(self, title: str, detail: str = "", where: str = "", **parts: Any) -> Iterator[Callable[[int, int], None]]:
+        """A stage (``parts`` as it takes them); ``where``: of its warnings. Yields ``progress(done, total)``."""
+        with _collected_warnings() as heard, self.display.stage(title, **parts) as advance:
             self.display.detail(detail)
 
             def progress(done: int, total: int) -> None:
@@ -136,7 +137,7 @@ def answers(job: Job, fitted: Fitted, steps: Steps) -> tuple[tuple[Any, ...], di
     found: list[Any] = []
     further: dict[str, str] = {}
     for title, detail, where, answer in _questions(job, fitted, further):
-        with steps.step(title, detail, where) as progress:
+        with steps.step(title, detail, where, at_once=effective_n_jobs(job.tree["n_jobs"])) as progress:
             try:
                 found += answer(progress)
             except InputError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +23,7 @@ from policytree.cli.outcomes import (
 )
 from policytree.cli.propensities import propensity_from, shares_text
 from policytree.cli.tables import by_treatment, column_names, holds_tables, read_table, require_column
+from policytree.data.combined_treatments import CombinedTreatments, combine_frame
 from policytree.data.feature_encoder import object_numbers
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
@@ -75,6 +77,7 @@ class Roles:
     value_parity: tuple[str, ...] = ()
     worst_group: str | None = None
     subgroups: str | None = None
+    arms: tuple[str, ...] = ()  # labels of combined treatments, where a tree knows them
 
     @property
     def outcome_options(self) -> dict[str, Any]:
@@ -129,6 +132,8 @@ class Study:
         What was decided without being asked.
     limits : Limits
         Further outcomes and columns of groups.
+    combined : CombinedTreatments, or None
+        Where --treatment names several columns; ``frame`` has their combination in place of them.
     """
 
     source: str
@@ -157,6 +162,7 @@ class Study:
     taker_cost: float = 0.0
     people: pd.DataFrame | None = None
     limits: Limits = field(default_factory=Limits)
+    combined: CombinedTreatments | None = None
 
     @property
     def mean_outcome(self) -> str:
@@ -182,6 +188,12 @@ class Study:
     def X(self) -> pd.DataFrame:
         """What the tree may split on, (n, p)."""
         return self.frame[list(self.covariates)]
+
+    @property
+    def T(self) -> pd.Series | pd.DataFrame:
+        """What every row got: a column, or one for each of the treatments that were combined."""
+        labels = self.frame[self.treatment]
+        return labels if self.combined is None else self.combined.cells.loc[labels].set_axis(labels.index)
 
     def described(self, command: str = "", control: str = "") -> report.Study:
         """The study as a report sees it, its data checked; ``command`` and ``control`` as in :class:`About`."""
@@ -231,7 +243,7 @@ class Study:
         frame = self.frame
         return {
             "Y": net_of_uptake(frame[self.outcome], self.observed, self.taker_cost, self.direction),
-            "T": frame[self.treatment],
+            "T": self.T,
             "X": self.X,
             "W": frame[list(self.confounders)] if self.confounders else None,
             "propensity": self.propensity,
@@ -298,14 +310,54 @@ def study_from_file(path: str, roles: Roles) -> Study:
     return study_of_table(path, read_table(path), roles)
 
 
-def study_of_table(path: str, frame: pd.DataFrame, roles: Roles) -> Study:
-    """Give the columns of a file that was read their roles; see :func:`study_from_file`."""
+def study_of_table(path: str, frame: pd.DataFrame, roles: Roles, combined: CombinedTreatments | None = None) -> Study:
+    """Give the columns of a file that was read their roles; see :func:`study_from_file`.
+
+    ``combined``: of several treatments that :func:`combined_in` has put together before.
+    """
     asked = {"--treatment": roles.treatment, "--outcome": roles.outcome}
     missing = [option for option, name in asked.items() if name is None]
     if missing:
         what = "is missing; name the column, one" if len(missing) == 1 else "are missing; name the columns, two"
         raise InputError(f"{' and '.join(missing)} {what} of {', '.join(frame.columns[:20])}.")
-    return _build(path, frame, roles)
+    if combined is None:
+        frame, roles, combined = combined_in(frame, roles)
+    return _build(path, frame, roles, combined=combined)
+
+
+def combined_in(frame: pd.DataFrame, roles: Roles) -> tuple[pd.DataFrame, Roles, CombinedTreatments | None]:
+    """The table with one column in place of several that --treatment names, roles that name it, and what it combines.
+
+    Raises
+    ------
+    InputError
+        If one of the columns is not there, has gaps, or has another role as well.
+    """
+    if roles.treatment is None or roles.treatment in frame.columns:
+        return frame, roles, None
+    names = column_names(roles.treatment, "--treatment", frame)
+    if len(names) < 2:
+        return frame, replace(roles, treatment=names[0]), None
+    _refuse_other_roles(names, roles)
+    for name in names:
+        refuse_gaps(name, "--treatment", frame)
+    found = combine_frame(frame[names], roles.arms or None)
+    title = " and ".join(names)
+    while title in frame.columns:
+        title += " (combined)"
+    return frame.drop(columns=names).assign(**{title: found.labels}), replace(roles, treatment=title), found
+
+
+def _refuse_other_roles(names: list[str], roles: Roles) -> None:
+    """Refuse options that name one of several treatments: its column is not among the others any more."""
+    single = ("outcome", "cluster", "weights", "event_column", "entry_column", "instrument")
+    listed = ("covariates", "confounders", "strata", "exclude", "also", "subgroups")
+    texts = {name: [text] for name in single if (text := getattr(roles, name)) is not None}
+    texts |= {name: next(csv.reader([text], skipinitialspace=True), []) for name in listed
+              if (text := getattr(roles, name)) is not None}  # fmt: skip
+    for option, found in texts.items():
+        for name in names:
+            _refuse_taken([text.strip() for text in found], f"--{option.replace('_', '-')}", {"treatment": name})
 
 
 def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
@@ -317,6 +369,12 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
         If there is no such study, or a column is missing, has two roles or cannot be used.
     """
     dataset = load_dataset(name, data_dir=data_dir)
+    frame, roles, combined = combined_in(dataset.frame, roles)
+    if combined is not None:
+        covariates, confounders = (
+            tuple(name for name in names if name in frame) for names in (dataset.covariates, dataset.confounders)
+        )
+        dataset = replace(dataset, frame=frame, covariates=covariates, confounders=confounders)
     own_treatment = roles.treatment in (None, dataset.treatment)
     outcome = roles.outcome or dataset.outcome
     options = roles.outcome_options
@@ -355,7 +413,7 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
     known = dataset.propensity if own_treatment and roles.propensity is None else None
     if roles.covariates is None:
         merged = replace(merged, exclude=None)  # done
-    return _build(name, dataset.frame, merged, dataset, known)
+    return _build(name, dataset.frame, merged, dataset, known, combined)
 
 
 def _own_covariates(dataset: Dataset, roles: Roles) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -376,7 +434,9 @@ def _joined(names: tuple[str, ...]) -> str | None:
     return ",".join(names) or None
 
 
-def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=None) -> Study:
+def _build(
+    source, frame, roles: Roles, dataset: Dataset | None = None, known=None, combined: CombinedTreatments | None = None
+) -> Study:
     direction = roles.direction or "maximize"
     if direction not in DIRECTIONS:
         raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
@@ -425,7 +485,9 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
         told += notes_of_offers(observed, str(roles.instrument), roles.outcome, roles.taker_cost or 0.0)
     assigned = observed.treatments if observed.instrument is None else observed.instrument.offers
     what = "treatment" if observed.instrument is None else "offer"
-    propensity, text, columns = propensity_from(roles.propensity, frame, assigned, what)
+    propensity, text, columns = propensity_from(roles.propensity, frame, assigned, what, combined)
+    if combined is not None and isinstance(propensity, dict):
+        known = propensity  # by label, whether they were given so or for each treatment
     if known is not None:
         propensity, text = known, "known: " + shares_text(known)
     _refuse_unsaved(roles.treatment, frame)
@@ -449,7 +511,7 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
         roles.direction is not None, _option_of(roles.propensity, known), chances, options, how, offer_costs,
-        taker_cost, limits=limits,
+        taker_cost, limits=limits, combined=combined,
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import errno
 import io
 import re
@@ -18,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
+from policytree.cli.first_checks import no_such_column, no_such_file
 from policytree.common.memory import free_bytes
 from policytree.data.feature_encoder import first_repeated
 from policytree.exceptions import InputError
@@ -27,7 +27,6 @@ SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 OTHER_SEPARATORS = (";", "\t", "|")
 CELLS_LOOKED_AT = 10_000  # for decimal commas
 DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"[-+]?\d+,\d+"), re.compile(r"[-+]?\d+\.\d+")
-NAMES_SHOWN = 20
 BUFFER = 1 << 20
 NOT_CSV = (  # what files begin with that are called .csv and are something else
     (b"PK\x03\x04", "a spreadsheet or a zip archive"),
@@ -81,7 +80,7 @@ def _existing(path: str | Path) -> Path:
     try:
         kind = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise InputError(_no_such_file(path)) from error
+        raise InputError(no_such_file(path)) from error
     except PermissionError as error:
         raise InputError(f"'{path}' cannot be read ({error.strerror}); check the rights of its folder.") from error
     except (OSError, ValueError) as error:  # a name that no file can have
@@ -95,16 +94,6 @@ def _existing(path: str | Path) -> Path:
     if path.suffix.lower() in SPREADSHEETS:
         raise InputError(f"'{path}' is a spreadsheet; save its table as 'CSV UTF-8' and give that.")
     return path
-
-
-def _no_such_file(path: Path) -> str:
-    if path.is_symlink():
-        return f"There is no file '{path}': it is a link to '{path.readlink()}', which is not there; check that."
-    try:
-        names = [entry.name for entry in path.parent.iterdir()]
-    except OSError:  # no folder either, or one whose names cannot be read
-        names = []
-    return f"There is no file '{path}'; {_suggestion(path.name, names, 'check its name and folder.')}"
 
 
 def _read_csv(path: Path, **options) -> pd.DataFrame:
@@ -443,10 +432,7 @@ def column_names(text: str | None, option: str, frame: pd.DataFrame) -> list[str
 def require_column(name: str, option: str, frame: pd.DataFrame) -> None:
     """Refuse a column that is not there, with names that are close."""
     if name not in frame.columns:
-        names = list(frame.columns)
-        shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
-        rest = _suggestion(name, names, f"the columns are {shown}.")
-        raise InputError(f"There is no column {name!r} ({option}); {rest}")
+        raise InputError(no_such_column(name, option, list(frame.columns)))
     if (frame.columns == name).sum() > 1:
         raise InputError(f"There is more than one column {name!r} ({option}); give every column its own name.")
     if holds_tables(frame[name]):
@@ -456,17 +442,6 @@ def require_column(name: str, option: str, frame: pd.DataFrame) -> None:
 def holds_tables(column: pd.Series) -> bool:
     """Whether cells are lists, arrays or mappings, as in Parquet's columns of lists, structs and maps."""
     return column.dtype == object and any(isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in column)
-
-
-def _suggestion(name: str, known: list[str], otherwise: str) -> str:
-    """'did you mean ...' if some known name is close."""
-    folded: dict[str, str] = {}
-    for other in known:
-        folded.setdefault(other.casefold(), other)
-    asked = name.casefold()
-    begun = [other for other in folded if other.startswith(asked) and not other[len(asked) :][:1].isalnum()]
-    close = begun[:3] or difflib.get_close_matches(asked, folded, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else otherwise
 
 
 def number_in(text: str) -> float | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
 
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")]
@@ -31,6 +32,7 @@ def predict(
     design: every row gets what the rule of its decision gives, given the person's earlier rows. A person's last row may
     be without treatment and outcome. Such a table is held in memory.
     """
+    check_first(data, None, columns={}, lists={})
     from policytree.common.progress import stage_progress
     from policytree.exceptions import InputError, UnseenValueWarning
     from policytree.serialization import whole_file

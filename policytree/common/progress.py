@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -13,12 +13,19 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from policytree.common.model_count import ModelCount, models_counted
+from policytree.common.time_left import PartsLeft
 from policytree.problem.types import Progress
 
 REFRESH_PER_SECOND = 5
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 COMPILING = "Compiling the search for this kind of problem, once on this machine"
-WAITING = "Waiting for another process that compiles the search{who}"
+WAITING = (
+    "Waiting for another process{who} that compiles the search for {problem}; if it makes nothing for {at_most}, this "
+    "one compiles instead"
+)
+SECONDS_BETWEEN_LINES = 5.0  # about models
+MOST_LINES = 20  # about the parts of one stage, where there is no terminal
 LEAST_SHARE, LEAST_SECONDS = 0.02, 1.0  # before that much is done, an estimate of the time left is a guess
 
 _DISPLAY: ContextVar[StageDisplay | None] = ContextVar("policytree_display", default=None)
@@ -135,6 +142,18 @@ def stage_progress(console: Console | None = None, *, lines: bool = True) -> Ite
         _DISPLAY.reset(token)
 
 
+@contextmanager
+def model_progress() -> Iterator[None]:
+    """Show how many nuisance models are fitted, of all: in the present stage, or in one live line on a terminal."""
+    with ExitStack() as stack:
+        display = _DISPLAY.get()
+        if display is None:
+            display = stack.enter_context(stage_progress(lines=False))
+            stack.enter_context(display.stage("Rewards", counts_models=True))
+        stack.enter_context(models_counted(display.models))
+        yield
+
+
 def say(text: str) -> None:
     """Print a line for people, on a terminal."""
     console = Console(stderr=True)
@@ -174,9 +193,20 @@ def compiling_line() -> Iterator[None]:
 
 
 @contextmanager
-def waiting_line(others: str) -> Iterator[None]:
-    """Say in the same way that another process compiles the search: ``others`` names it ("12 on host"), if known."""
-    with _stage_or_line(WAITING.format(who=f" ({others})" if others else "")):
+def waiting_line(others: str, problem: str, at_most: float) -> Iterator[None]:
+    """Say in the same way that another process compiles the search.
+
+    Parameters
+    ----------
+    others : str
+        Names the process ("12 on host"); "" if it is not known.
+    problem : str
+        The kind of problem that the search is for.
+    at_most : float
+        Seconds without any progress of the other, after which this process compiles by itself.
+    """
+    who = f" ({others})" if others else ""
+    with _stage_or_line(WAITING.format(who=who, problem=problem, at_most=clock_text(at_most))):
         yield
 
 
@@ -199,11 +229,16 @@ class _Stage:
 
     title: str
     total: int | None
+    unit: str = ""
     start: float = field(default_factory=time.perf_counter)
     seconds: float | None = None  # once it has ended
     failed: bool = False
     done: int = 0
     detail: str = ""
+    told: int = 0  # lines of plain text about its parts,
+    told_at: float = 0.0  # and when the last one was printed
+    parts: PartsLeft = field(default_factory=PartsLeft)
+    remaining: Mapping[Hashable, int] | None = None  # parts to come by kind; None where nobody can tell the time
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.start if self.seconds is None else self.seconds
@@ -213,14 +248,28 @@ class _Stage:
         if self.total is None:
             return ""
         if self.seconds is not None:
-            return f"{self.done} of {self.total}"
-        return f"{min(self.done + 1, self.total)} of {self.total}{self.left()}"
+            return f"{self.done} of {self.total}{self.unit}"
+        return f"{min(self.done + 1, self.total)} of {self.total}{self.unit}{self.left()}"
+
+    def advance(self, done: int, total: int, kind: Hashable, remaining: Mapping[Hashable, int] | None) -> None:
+        """Count parts that are done; ``remaining`` are those to come by kind, None if the time is not to be told."""
+        for _ in range(done - self.done):
+            self.parts.done(self.elapsed(), kind)
+        self.done, self.total, self.remaining = done, total, remaining
+
+    def is_worth_a_line(self) -> bool:
+        """Whether a line of plain text is due: at most so many of a stage, of models one in a while."""
+        assert self.total is not None, "parts are counted"
+        reached = self.done * MOST_LINES // self.total if self.total > MOST_LINES else self.done
+        if reached <= self.told or (self.unit and self.elapsed() - self.told_at < SECONDS_BETWEEN_LINES):
+            return False
+        self.told, self.told_at = reached, self.elapsed()
+        return True
 
     def left(self) -> str:
-        """The time that the parts left should take, if they go on at the average speed."""
-        if not self.done or self.total is None or self.done >= self.total:
-            return ""
-        return f", ~{clock_text(self.elapsed() / self.done * (self.total - self.done))} left"
+        """The time that the parts left should take."""
+        seconds = None if self.remaining is None else self.parts.left(self.elapsed(), self.remaining)
+        return "" if seconds is None else f", ~{clock_text(seconds)} left"
 
 
 class StageDisplay:
@@ -248,7 +297,9 @@ class StageDisplay:
             self._live.stop()
 
     @contextmanager
-    def stage(self, title: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
+    def stage(
+        self, title: str, total: int | None = None, *, at_once: int = 1, counts_models: bool = False
+    ) -> Iterator[Callable[[int, int], None]]:
         """Run a stage.
 
         Parameters
@@ -256,19 +307,23 @@ class StageDisplay:
         title : str
         total : int, optional
             Number of equal parts it has.
+        at_once : int
+            Parts that run side by side.
+        counts_models : bool
+            Whether its parts are the nuisance models that are fitted inside (:func:`model_progress`).
 
         Yields
         ------
         callable
             ``advance(done, total)``, to be called after every part.
         """
-        stage = _Stage(title, total)
+        stage = _Stage(title, total, " models" if counts_models else "", parts=PartsLeft(at_once))
         self._stages.append(stage)
         self._line(f"{title} ...")
 
         def advance(done: int, total: int) -> None:
-            stage.done, stage.total = done, total
-            self._line(f"  {done} of {total} after {clock_text(stage.elapsed())}{stage.left()}")
+            stage.advance(done, total, None, {None: total - done})
+            self._line_of(stage)
 
         try:
             yield advance
@@ -285,6 +340,23 @@ class StageDisplay:
         running = [stage for stage in self._stages if stage.seconds is None]
         if running:
             running[-1].detail = text
+
+    def models(self, count: ModelCount, kind: Hashable) -> None:
+        """Count a nuisance model: a part of the present stage if it counts them, else its detail."""
+        running = [stage for stage in self._stages if stage.seconds is None]
+        if not running:
+            return
+        if not running[-1].unit:
+            running[-1].detail = f"{count.done} of {count.total} models"
+            return
+        running[-1].advance(count.done, count.total, kind, None if count.more else +count.left)
+        self._line_of(running[-1])
+
+    def _line_of(self, stage: _Stage) -> None:
+        """A plain line about the parts of a stage, if one is due."""
+        if stage.is_worth_a_line():
+            after = f"after {clock_text(stage.elapsed())}{stage.left()}"
+            self._line(f"  {stage.done} of {stage.total}{stage.unit} {after}")
 
     def search_callback(self, scale: float) -> Callable[[Progress], None]:
         """Take progress of a search and show it as the present stage's detail."""

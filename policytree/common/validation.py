@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from policytree.data.combined_treatments import CombinedTreatments, combine_frame
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, quoted
 
@@ -98,6 +99,20 @@ def as_series(values, argument: str) -> pd.Series:
     return series.rename(argument if label is None or label == argument else f"{argument} (column {label!r})")
 
 
+def arm_column(T, treatments: Iterable | None = None) -> pd.Series:
+    """The arm of every row: T itself, or the combination of its columns (``treatments``: the labels of a fit)."""
+    found = factors_of(T, treatments)
+    return as_series(T if found is None else found.labels, "T")
+
+
+def factors_of(T, treatments: Iterable | None = None) -> CombinedTreatments | None:
+    """The combined treatments of a frame of two or more columns; None of a single treatment."""
+    frame = as_pandas(T)
+    if frame is None or frame.shape[1] < 2:
+        return None
+    return combine_frame(frame, None if treatments is None else list(treatments))
+
+
 def _column_array(values, argument: str) -> np.ndarray:
     """An array of whatever shape, or one sentence: of values of several lengths there is none."""
     try:
@@ -181,7 +196,7 @@ def treatment_codes(
 
     Parameters
     ----------
-    T : column of labels of any type, shape (n,)
+    T : column of labels of any type, shape (n,); or, for ``argument="T"``, a frame of several treatments to combine
     n : int, optional
         Required length.
     treatments : ndarray of shape (K,), optional
@@ -201,7 +216,7 @@ def treatment_codes(
     """
     import pandas as pd
 
-    series = as_series(T, argument)
+    series = arm_column(T, treatments) if argument == "T" else as_series(T, argument)
     _check_length(series, n)
     _refuse_missing(series, "leave these rows out.")
     values = series.to_numpy()

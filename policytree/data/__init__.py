@@ -1,5 +1,6 @@
 """Tables become numbers.
 
-feature_encoder.py    from the user's table to numbers: names, kinds and categories of columns, missing values
-features.py           one column of the user's table, as the search and the tree see it
+combined_treatments.py    several treatments of each person as one, as in factorial trials
+feature_encoder.py        from the user's table to numbers: names, kinds and categories of columns, missing values
+features.py               one column of the user's table, as the search and the tree see it
 """

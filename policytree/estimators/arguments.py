@@ -115,7 +115,7 @@ class SearchArguments(NestedParameters):
     random_state : int, RandomState or None
         Seed of sampling and of reference models; the direct solver is deterministic.
     verbose : int, default 0
-        1 shows the progress of the search.
+        1 shows the progress of the search (and of nuisance models, where there are some).
     max_leaf_nodes : int or None
         Largest number of leaves.
     feature_costs : mapping of column name or position to cost, or array-like of shape (p,), optional

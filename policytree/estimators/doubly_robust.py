@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack, overload
 
@@ -14,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import CallArguments, either_order
 from policytree.common.docstrings import shares_documentation
+from policytree.common.model_count import more_models_follow
 from policytree.common.typing import Column, PerTreatment, Table
-from policytree.common.validation import as_series, sorted_labels
+from policytree.common.validation import arm_column, sorted_labels
 from policytree.data.feature_encoder import FeatureEncoder
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
 from policytree.estimators.certificate import SearchGrid
@@ -243,8 +245,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
         ----------
         Y : array-like of shape (n,)
             Outcome.
-        T : array-like of shape (n,)
-            Arm each row received, labels of any type.
+        T : array-like of shape (n,), or DataFrame of several columns
+            Arm each row received, labels of any type. Several treatments at once, a column each, are combined into arms
+            (:func:`policytree.combine_treatments`).
         X : DataFrame or array-like of shape (n, p)
             What the tree may split on; also used by the nuisance models.
         W : DataFrame or array-like of shape (n, q), optional
@@ -288,7 +291,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
             raise InputError("fit requires y to be passed, but the target y is None: give the outcomes Y.")
         encoded = tree._table(X, reset=True)
         tree._column_arguments(tree.encoder_.features)
-        arms = as_series(T, "T")
+        arms = arm_column(T)
+        n_rows = len(arms)
         if study is not None:
             if self.min_samples_per_treatment > 0:
                 raise InputError(
@@ -298,31 +302,34 @@ class DRPolicyTree(NotebookView, SearchArguments):
             arms = arms[study_mask(study, len(arms))].infer_objects()
         warn_of_direction(cause, horizon, self.direction)
         labels = sorted_labels(arms.dropna().to_numpy())
-        check_constraints(tree, labels, len(as_series(T, "T")), budget_costs)
+        check_constraints(tree, labels, n_rows, budget_costs)
         further = further_outcomes(outcomes)
         if further and (instrument is not None or study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
         blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
-        check_limits(tree, blank, subgroups, len(as_series(T, "T")), labels)
+        check_limits(tree, blank, subgroups, n_rows, labels)
         tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
-        self.rewards_ = rewards.fit_predict(
-            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
-            event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
-            instrument=instrument, study=study, target_X=target_X, target_W=target_W, target_weights=target_weights,
-        )  # fmt: skip
-        self.reward_estimator_ = rewards
-        self.outcome_estimators_, of_outcomes = {}, {}
-        for name, (column, way) in further.items():
-            own = self._reward_estimator(False)
-            try:
-                own.fit(
-                    column, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
-                    strata=strata, missing_outcome=missing_outcome,
+        with _progress(self.verbose):
+            with more_models_follow() if further else nullcontext():
+                self.rewards_ = rewards.fit_predict(
+                    Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
+                    event=event, horizon=horizon, target=target, entry=entry, cause=cause,
+                    missing_outcome=missing_outcome, instrument=instrument, study=study, target_X=target_X,
+                    target_W=target_W, target_weights=target_weights,
                 )  # fmt: skip
-            except InputError as error:
-                raise InputError(f"outcomes[{name!r}]: {error}") from error
-            self.outcome_estimators_[name] = own
-            of_outcomes[name] = own.rewards_, way
+            self.reward_estimator_ = rewards
+            self.outcome_estimators_, of_outcomes = {}, {}
+            for name, (column, way) in further.items():
+                own = self._reward_estimator(False)
+                try:
+                    own.fit(
+                        column, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
+                        strata=strata, missing_outcome=missing_outcome,
+                    )  # fmt: skip
+                except InputError as error:
+                    raise InputError(f"outcomes[{name!r}]: {error}") from error
+                self.outcome_estimators_[name] = own
+                of_outcomes[name] = own.rewards_, way
         per_person, weight = rewards.per_person(self.rewards_, sample_weight, study)
         self.policy_tree_ = tree.fit(
             X,
@@ -431,3 +438,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+
+def _progress(verbose: int) -> AbstractContextManager[None]:
+    """What shows the models that are fitted inside, if asked for; what displays need is imported only then."""
+    if not verbose:
+        return nullcontext()
+    from policytree.common.progress import model_progress
+
+    return model_progress()

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from policytree.common.executors import submitted
+from policytree.common.model_count import expect_models
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan
 
@@ -258,13 +259,18 @@ class _Fits:
 
 
 def run_fits(fits: list[FoldFits], executor: Any) -> list[CrossFit]:
-    """Several nuisances, one fold after the other, or on the workers of an executor."""
-    if executor is None:
-        return [fit.run() for fit in fits]
-    parts = [(i, f) for i, fit in enumerate(fits) for f in range(fit.folds.n_folds)]
-    found = dict(submitted(executor, _Fits(fits), parts))
-    results = iter(found[k] for k in range(len(parts)))
-    return [fit.assembled([next(results) for _ in range(fit.folds.n_folds)]) for fit in fits]
+    """Several nuisances, one fold after the other, or on the workers of an executor.
+
+    All models of a fold come before those of the next, so that their times are soon known
+    (:mod:`policytree.common.model_count`).
+    """
+    parts = sorted(((i, f) for i, fit in enumerate(fits) for f in range(fit.folds.n_folds)), key=lambda part: part[1])
+    fitted, task = expect_models(i for i, _ in parts), _Fits(fits)
+    found = {}
+    for k, result in submitted(executor, task, parts) if executor is not None else enumerate(map(task, parts)):
+        found[parts[k]] = result
+        fitted(parts[k][0])
+    return [fit.assembled([found[i, f] for f in range(fit.folds.n_folds)]) for i, fit in enumerate(fits)]
 
 
 def cross_fit_mean(learner, X, y, folds: FoldPlan, *, train_rows=None, sample_weight=None, groups=None) -> CrossFit:

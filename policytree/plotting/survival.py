@@ -10,7 +10,7 @@ import numpy as np
 
 from policytree.common.typing import Column
 from policytree.common.validation import (
-    as_series,
+    arm_column,
     check_level,
     group_codes,
     is_real,
@@ -357,7 +357,7 @@ def _arms(T: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Treatments as codes and labels; one of everybody without any."""
     if T is None:
         return np.zeros(n, dtype=np.int64), np.array([EVERYBODY])
-    series = as_series(T, "T")
+    series = arm_column(T)
     if len(series) == n and series.notna().all() and series.nunique() == 1:
         return np.zeros(n, dtype=np.int64), series.unique()
     return treatment_codes(series, n)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from policytree.data.feature_encoder import as_pandas
 from policytree.diagnostics.target_overlap import TargetOverlap
 from policytree.evaluation import (
     BudgetPath,
@@ -107,8 +108,14 @@ class About:
         return replace(
             self,
             outcome=self.outcome or str(getattr(Y, "name", None) or usual),
-            treatment=self.treatment or str(getattr(T, "name", None) or "treatment"),
+            treatment=self.treatment or _column_names(T) or "treatment",
         )
+
+
+def _column_names(T: Any) -> str:
+    """The name of a column of treatments, or of several; "" without any."""
+    frame = as_pandas(T)
+    return str(getattr(T, "name", None) or "") if frame is None else " and ".join(map(str, frame.columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,11 +10,16 @@ import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, Table
-from policytree.common.validation import as_series
+from policytree.common.validation import arm_column
 from policytree.data.feature_encoder import as_pandas, object_numbers
 from policytree.evaluation.inputs import refuse_instrument
 from policytree.exceptions import InputError
-from policytree.study_check.arms import never_treated, treatment_in_clusters, uncensored_treatments
+from policytree.study_check.arms import (
+    combination_findings,
+    never_treated,
+    treatment_in_clusters,
+    uncensored_treatments,
+)
 from policytree.study_check.columns import after_treatment, alike, column_findings
 from policytree.study_check.events import event_findings
 from policytree.study_check.findings import (
@@ -97,7 +102,7 @@ def check_study(
     ----------
     X : table of shape (n, p)
         The covariates of the rule: pandas or polars frame, or array.
-    T : column of n labels
+    T : column of n labels, or DataFrame of several treatments
     Y : column of n numbers
     W : table of shape (n, q), optional
         Further confounders.
@@ -148,7 +153,7 @@ def check_study(
     tables = [_table(X, "X", whole.n)] + ([] if W is None else [_table(W, "W", whole.n)])
     table, seen = pd.concat(tables, axis=1), whole.of_study()
     if whole.study is not None:
-        table, T = table[whole.study].reset_index(drop=True), as_series(T, "T")[whole.study]
+        table, T = table[whole.study].reset_index(drop=True), arm_column(T)[whole.study]
     table = table.loc[:, ~table.columns.duplicated()]
     name = _name(Y)
     findings: list[Finding] = []
@@ -160,6 +165,7 @@ def check_study(
     findings += missing_outcomes(seen, name)
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
+    findings += combination_findings(seen)
     assigned, what = (seen, "treatment") if seen.instrument is None else (seen.by_offer(), "offer")
     if seen.instrument is not None:
         findings += [*about_offers(_alike_treatments(assigned.treatments)), *offer_findings(assigned)]
@@ -357,7 +363,7 @@ def _unused_treatments(T) -> list[Finding]:
     dtype = getattr(T, "dtype", None)
     if not isinstance(dtype, pd.CategoricalDtype):
         return []
-    unused = [str(level) for level in dtype.categories if level not in set(as_series(T, "T"))]
+    unused = [str(level) for level in dtype.categories if level not in set(arm_column(T))]
     if not unused:
         return []
     what = f"has level(s) that nobody got: {', '.join(unused)}"

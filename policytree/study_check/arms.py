@@ -7,8 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from policytree.data.combined_treatments import THIN
 from policytree.study_check.columns import is_text, value_text
-from policytree.study_check.findings import BY_CLUSTER, NEVER_TREATED, NOT_CENSORED, WITHIN_CLUSTERS, Finding
+from policytree.study_check.findings import (
+    BY_CLUSTER,
+    EMPTY_COMBINATION,
+    NEVER_TREATED,
+    NOT_CENSORED,
+    THIN_COMBINATION,
+    WITHIN_CLUSTERS,
+    Finding,
+)
+from policytree.trees.text import counted
 from policytree.weighting.observed import Observed
 
 FEW_VALUES = 20  # up to which numbers are looked at one by one
@@ -16,6 +26,28 @@ EXPECTED = 8.0  # units with an arm, by its share
 BY_CHANCE = 1e-4  # probability that some value would lack some arm, over all that was looked at
 SHOWN = 4  # values in a sentence
 MUCH_LESS = 0.2  # of the clusters that would vary if their rows had been treated independently
+
+
+def combination_findings(seen: Observed) -> list[Finding]:
+    """Combinations of several treatments that nobody, or hardly anybody, got; nothing of a single treatment."""
+    if seen.factors is None:
+        return []
+    counts = dict(zip(map(str, seen.treatments), np.bincount(seen.arm, minlength=seen.n_arms).tolist(), strict=True))
+    findings = []
+    for label in map(str, seen.factors.index):
+        n = counts.get(label, 0)
+        if n == 0:
+            found = f"has nobody who got {label}"
+            how = (
+                "No tree can recommend it, and effects of single treatments leave it out; if somebody got it, look "
+                "whether these rows were lost."
+            )
+            findings.append(Finding("warning", EMPTY_COMBINATION, "Treatment", found, how, treatment=label))
+        elif n < THIN:
+            found = f"has only {counted(n, 'rows')} of {label}"
+            how = "Outcome models decide what it is worth: join levels, or leave these rows out."
+            findings.append(Finding("warning", THIN_COMBINATION, "Treatment", found, how, rows=n, treatment=label))
+    return findings
 
 
 def never_treated(table: pd.DataFrame, seen: Observed, known: set[str], what: str = "treatment") -> list[Finding]:

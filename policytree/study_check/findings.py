@@ -13,6 +13,7 @@ DETERMINES_OUTCOME, DETERMINES_TREATMENT, NEVER_TREATED = "determines outcome", 
 LOOKS_RANDOMISED = "looks randomised"
 CENSORED, KNOWS_EVENT, DIRECTION = "censored outcome", "knows the event", "direction"
 NOT_CENSORED = "not censored"
+EMPTY_COMBINATION, THIN_COMBINATION = "empty combination", "thin combination"
 RARE_OFFER, WEAK_INSTRUMENT, FULL_COMPLIANCE = "rare offer", "weak instrument", "full compliance"
 REPEATED_IDS, BY_CLUSTER, WITHIN_CLUSTERS = "repeated ids", "assigned by cluster", "varies within clusters"
 

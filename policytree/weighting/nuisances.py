@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from policytree.common.model_count import more_models_follow
 from policytree.exceptions import InputError, quoted
 from policytree.model_selection.crossfit import (
     CrossFit,
@@ -408,11 +409,13 @@ def cross_fit(
     """
     completions: Sequence[CompletedOutcomes | None] = [None] * len(plans)
     if hazards is not None:
-        completions = done_times = complete_times(Z, observed, plans, *hazards, floor, executor)
+        with more_models_follow():
+            completions = done_times = complete_times(Z, observed, plans, *hazards, floor, executor)
         observed = completed(observed, np.median([each.outcome for each in done_times], axis=0))
     watched: Sequence[CrossFit | None] = [None] * len(plans)
     if observation is not None:
-        watched = _fit_observation(observation, Z, observed, plans, executor)
+        with more_models_follow():
+            watched = _fit_observation(observation, Z, observed, plans, executor)
     of_outcomes = observed
     if observed.seen is not None:
         of_outcomes = replace(observed, sample_weight=observed.weight * observed.seen)

@@ -10,8 +10,10 @@ import pandas as pd
 
 from policytree.common.typing import Column, Table
 from policytree.common.validation import (
+    arm_column,
     as_series,
     check_choice,
+    factors_of,
     group_codes,
     numbers,
     refuse_nonfinite,
@@ -20,6 +22,7 @@ from policytree.common.validation import (
     treatment_codes,
     weights,
 )
+from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan, make_folds
 from policytree.weighting.by_label import by_label
@@ -89,6 +92,9 @@ class Observed:
     sampling_weight : ndarray of shape (n,), float64, or None
         Where there is a target: the weights that models learn with. ``sample_weight`` is then that of averages over
         the target (:mod:`policytree.weighting.target_population`).
+    factors : DataFrame of shape (C, p), or None
+        Where treatments are combinations of several: the level of each, by the combination's label
+        (:class:`policytree.data.combined_treatments.CombinedTreatments`).
     """
 
     y: np.ndarray
@@ -104,6 +110,7 @@ class Observed:
     took: np.ndarray | None = None
     study: np.ndarray | None = None
     sampling_weight: np.ndarray | None = None
+    factors: pd.DataFrame | None = None
 
     @property
     def n(self) -> int:
@@ -140,6 +147,11 @@ class Observed:
         y = self.y if self.seen is None else self.y[self.seen]
         return float(y.min()), float(y.max())
 
+    def received(self, rows: np.ndarray | None = None) -> Any:
+        """What rows (default: all) got, as ``T``: labels, or where several treatments were combined their columns."""
+        labels = self.treatments[self.arm if rows is None else self.arm[rows]]
+        return labels if self.factors is None else self.factors.loc[labels].reset_index(drop=True)
+
     def arguments(self, rows: np.ndarray) -> dict[str, Any]:
         """``Y`` of some rows, missing where it was, and what ``fit`` takes beside it to say how it was observed."""
         y, whose = self.y[rows], self.offered(rows)
@@ -159,7 +171,7 @@ class Observed:
         """The same with offers in place of treatments, and who took the second treatment."""
         assert self.instrument is not None, "there are offers"
         offers, took = self.instrument, (self.arm == 1).astype(np.float64)
-        return replace(self, arm=offers.code, treatments=offers.offers, instrument=None, took=took)
+        return replace(self, arm=offers.code, treatments=offers.offers, instrument=None, took=took, factors=None)
 
     def folds(self, cv, random_state, argument: str = "cv", whose: str = "") -> FoldPlan:
         """Folds balanced over treatments within strata that split no cluster (``model_selection.folds.make_folds``).
@@ -199,7 +211,7 @@ class Observed:
         offers = None if self.instrument is None else self.instrument.rows(rows)
         return Observed(
             self.y[rows], self.arm[rows], self.treatments, weight, groups, self.index[rows], strata, times, seen,
-            offers, took, study, sampling,
+            offers, took, study, sampling, self.factors,
         )  # fmt: skip
 
     @property
@@ -296,7 +308,8 @@ def observe(
         raise InputError("Y has no rows; pass data with at least a few rows per treatment.")
     if np.abs(y.to_numpy()).max() > LARGEST_OUTCOME:
         raise InputError(f"Y holds values beyond {LARGEST_OUTCOME:g}, too large to compute with; rescale it.")
-    arm, labels = treatment_codes(T, len(y), treatments)
+    factors = factors_of(T, treatments)
+    arm, labels = treatment_codes(T if factors is None else factors.labels, len(y), treatments)
     if treatments is None and len(labels) > max(FEW_TREATMENTS, len(y) / 2):
         raise InputError(
             f"T holds {len(labels)} different treatments in {len(y)} rows, too few of each to learn from; group doses "
@@ -320,7 +333,8 @@ def observe(
             counts = np.bincount(offered.code[seen], minlength=len(offered.offers))
             refuse_unseen_arms(counts, offered.offers, "offer")
     blocks = stratum_codes(strata, len(y))
-    return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, blocks, times, seen, offered)
+    cells = None if factors is None else factors.cells
+    return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, blocks, times, seen, offered, factors=cells)
 
 
 def _instrument(instrument, n: int, offers: np.ndarray | None, treatments: np.ndarray, weight) -> Instrument:
@@ -365,16 +379,20 @@ def _observe_stacked(Y, T, study, own: dict[str, Any], groups, strata, treatment
         expanded(part.y, mask, 0.0), expanded(part.arm, mask, 0), part.treatments, averaging_weight(mask, weight),
         group_codes(groups, n), index, stratum_codes(strata, n), times,
         None if part.seen is None else expanded(part.seen, mask, True), study=mask, sampling_weight=weight,
+        factors=part.factors,
     )  # fmt: skip
 
 
-def _of_rows(values, argument: str, mask: np.ndarray, n: int) -> pd.Series | None:
-    """The study's rows of a column; missing values of the others have changed no type."""
+def _of_rows(values, argument: str, mask: np.ndarray, n: int) -> pd.Series | pd.DataFrame | None:
+    """The study's rows of a column (of several treatments, their frame); gaps of the others have changed no type."""
     if values is None:
         return None
-    series = as_series(values, argument)
+    several = as_pandas(values) if argument == "T" else None
+    series = as_series(values, argument) if several is None or several.shape[1] < 2 else arm_column(several)
     if len(series) != n:
         raise InputError(f"{series.name} has {len(series)} rows, but Y has {n}; give one value per row.")
+    if several is not None and several.shape[1] > 1:
+        return several[mask]
     part = series[mask].infer_objects().rename(getattr(values, "name", None))  # the name that messages add to
     whole = part.dtype.kind == "f" and series.isna().any() and part.notna().all() and (part % 1 == 0).all()
     return part.astype(np.int64) if whole and argument == "T" else part

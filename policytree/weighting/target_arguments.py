@@ -201,7 +201,11 @@ def _stacked(given: dict[str, Any], tables: dict[str, Any], n: int, m: int) -> d
     else:
         own = as_series(Y, "Y")
         out["Y"] = pd.concat([own, pd.Series(np.full(m, np.nan), index=index)]).rename(_column_name(Y))
-    for name in ("T", "event", "entry"):
+    treatments = as_pandas(given.get("T"))
+    several = treatments is not None and treatments.shape[1] > 1
+    if several:  # factors, to be combined where they are observed
+        out["T"] = treatments.astype(object).reset_index(drop=True).reindex(range(n + m))
+    for name in ("event", "entry") if several else ("T", "event", "entry"):
         if given.get(name) is not None:
             own = as_series(given[name], name).astype(object)
             filled = pd.concat([own, pd.Series([None] * m, dtype=object)], ignore_index=True)

@@ -11,8 +11,9 @@ import numpy as np
 from rich.console import Console
 
 from policytree.cli.files import check_folder
+from policytree.cli.first_checks import repeats_of
 from policytree.cli.interrupts import Interrupts
-from policytree.cli.job import Show, Written, carry_out, repeats_of
+from policytree.cli.job import Show, Written, carry_out
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
 from policytree.cli.questions import Steps, validation_options
 from policytree.cli.records import Job
@@ -69,7 +70,7 @@ def _done(job: Job, console: Console, interrupts: Interrupts) -> tuple[Path, dic
     """The folder, the files and what shows them, of a job that was computed."""
     check_level(job.level)
     refuse_single(job)
-    job = replace(job, repeats=repeats_of(job))
+    job = replace(job, repeats=repeats_of(job.validation, job.repeats, job.honest, job.value))
     if job.repeats == ADAPTIVE:
         raise InputError("--repeats adaptive is about a single decision; with --id give a number.")
     folder = check_folder(job.output)

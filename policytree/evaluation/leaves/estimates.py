@@ -58,9 +58,9 @@ class LeafParts:
             return np.ones(self.value.shape, dtype=bool)
         return self.received > 0
 
-    def frame(self, held_out: bool, level: float) -> pd.DataFrame:
-        """The summary; see :func:`policytree.leaf_summary`."""
-        columns = self.columns(held_out, level)
+    def frame(self, held_out: bool, level: float, further: dict | None = None) -> pd.DataFrame:
+        """The summary; see :func:`policytree.leaf_summary`; ``further`` columns have two names as well."""
+        columns = self.columns(held_out, level) | (further or {})
         if self.received is not None:
             columns |= self.counts(self.received, held_out)
         frame = pd.DataFrame(columns, index=pd.Index(self.ids, name="leaf"))
@@ -116,10 +116,10 @@ class LeafParts:
         k, known = len(self.labels), np.isfinite(gain)
         contrast = self._contrasts()
         gains = contrast @ self.covariance @ contrast.T
-        of_values, of_gains = self._degrees()
-        width = self._half_widths(self.covariance, np.isfinite(value), of_values, level) * error
+        of_values, of_gains = self.degrees_of_freedom()
+        width = self.half_widths(self.covariance, np.isfinite(value), of_values, level) * error
         other = known & (np.arange(k) != self.chosen[:, None])
-        gain_width = np.where(other, self._half_widths(gains, other, of_gains, level) * gain_error, np.nan)
+        gain_width = np.where(other, self.half_widths(gains, other, of_gains, level) * gain_error, np.nan)
         shown = np.where(other, gain, np.nan)
         out: dict = {}
         for name, values in (
@@ -135,14 +135,14 @@ class LeafParts:
             out[("gain_over_best", name)] = np.where(some, pick(np.where(other, ends, never), axis=1), np.nan)
         return out
 
-    def _degrees(self) -> tuple[np.ndarray, np.ndarray]:
+    def degrees_of_freedom(self) -> tuple[np.ndarray, np.ndarray]:
         """Degrees of freedom of values and of gains, (L, K) each."""
         if self.degrees is not None:
             return self.degrees
         plain = np.repeat((self.n_clusters - 1)[:, None], len(self.labels), axis=1)
         return plain, plain
 
-    def _half_widths(self, covariance: np.ndarray, wanted: np.ndarray, degrees: np.ndarray, level: float) -> np.ndarray:
+    def half_widths(self, covariance: np.ndarray, wanted: np.ndarray, degrees: np.ndarray, level: float) -> np.ndarray:
         """Critical values (L, K) of the wanted entries together; NaN in leaves of one cluster."""
         out = np.full(wanted.shape, np.nan)
         known = wanted & (self.n_clusters >= 2)[:, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
@@ -12,10 +12,11 @@ import pandas as pd
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
-from policytree.common.validation import check_level
+from policytree.common.validation import check_level, factors_of
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best
 from policytree.evaluation.inference.binary_intervals import effective_rows, widened
+from policytree.evaluation.leaves.factor_effects import widened_effects
 from policytree.evaluation.leaves.summary import leaf_summary
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
 from policytree.evaluation.policy_value.sample_split import judging_rows, rows_of
@@ -154,7 +155,7 @@ def honest_leaf_summary(
     table, x = data.held_out_rewards(fitted, rows), data.covariates(rows)["X"]
     groups, weight = rows_of(seen, rows)
     options: dict[str, Any] = {"groups": groups, "sample_weight": weight, "level": level}
-    received, policy = seen.treatments[seen.arm[rows]], fitted.predict(x)
+    received, policy = seen.received(rows), fitted.predict(x)
     leaves = leaf_summary(
         fitted.apply(x), policy, table, T=received, direction=direction, held_out=True,
         study=None if seen.study is None else seen.study[rows], **options,
@@ -167,7 +168,9 @@ def honest_leaf_summary(
             ratio = getattr(fitted, "reward_estimator_", fitted).predict_target_ratio(**data.covariates(rows))[of_study]
             leaf, rows = leaf[of_study], rows[of_study]
             judging_weight = ratio if seen.learning_weight is None else ratio * seen.learning_weight[rows]
-        leaves = _for_shares(leaves, leaf, seen, rows, judging_weight, level, direction, limits)
+        factors = factors_of(received, seen.treatments)
+        contrasts = {} if factors is None else factors.contrasts(seen.treatments)
+        leaves = _for_shares(leaves, leaf, seen, rows, judging_weight, level, direction, limits, contrasts)
     differences = {f"always {k}": policy_difference(policy, k, table, **options) for k in seen.treatments}
     return HonestLeaves(
         fitted, leaves, rows, table, policy_value(policy, table, **options), compare_with_best(differences, direction)
@@ -184,11 +187,19 @@ def _limits_of_shares(seen: Observed) -> tuple[float, float] | None:
 
 
 def _for_shares(
-    leaves: pd.DataFrame, leaf: np.ndarray, seen: Observed, rows: np.ndarray, weight, level, direction: str, limits
+    leaves: pd.DataFrame,
+    leaf: np.ndarray,
+    seen: Observed,
+    rows: np.ndarray,
+    weight,
+    level,
+    direction: str,
+    limits,
+    contrasts: Mapping[str, Sequence[float]],
 ) -> pd.DataFrame:
     """Intervals as wide as those of shares must be, for outcomes of two values."""
     groups = rows_of(seen, rows)[0]
     leaf_of, shape = np.searchsorted(leaves.index, leaf), (len(leaves), seen.n_arms)
     effective = effective_rows(leaf_of, seen.arm[rows], shape, groups, weight)
     sign = 1.0 if direction == "maximize" else -1.0
-    return widened(leaves, limits, effective, level, sign)
+    return widened_effects(widened(leaves, limits, effective, level, sign), contrasts, limits, effective)

@@ -12,7 +12,7 @@ import pandas as pd
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
-from policytree.common.validation import as_series, check_level, treatment_codes
+from policytree.common.validation import arm_column, check_level, factors_of, treatment_codes
 from policytree.evaluation.formatting import bounds_text
 from policytree.evaluation.inputs import arm_codes, check_direction, column, reward_frame, rows_arguments
 from policytree.evaluation.leaves.estimates import (
@@ -23,6 +23,7 @@ from policytree.evaluation.leaves.estimates import (
     refuse_weightless_leaves,
     sign_of,
 )
+from policytree.evaluation.leaves.factor_effects import factor_effects
 from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
 from policytree.weighting.cluster_robust import degrees_of_variance
@@ -160,8 +161,9 @@ def leaf_summary(
         Leaf of every row, from a tree's ``apply``; or the estimator itself.
     policy : array of shape (n,), or one label; with an estimator: the table ``X`` of shape (n, p)
         The treatment recommended to every row, from ``predict``; the same for all rows of a leaf.
-    T : array of shape (n,), optional
-        Treatments received: counts each arm's rows in every leaf and warns where they are few.
+    T : array of shape (n,), or DataFrame of several treatments, optional
+        Treatments received: counts each arm's rows in every leaf and warns where they are few. From the columns of a
+        factorial trial the effect of each treatment in every leaf follows as well.
     direction : {"maximize", "minimize"}, optional
         Whether larger or smaller rewards are better; by default the estimator's direction, else "maximize". The second-
         best arm depends on it.
@@ -181,7 +183,11 @@ def leaf_summary(
         ``("second_best", "")``: the best other arm by its estimate. ``("value", arm)``, ``("standard_error", arm)``:
         every arm's value. ``("gain", "value")`` and ``("gain", "standard_error")``: the chosen arm's value minus that
         of ``second_best`` (paired; negative is better when minimising). Since that arm was picked on the same rows, it
-        looks too good, and this gain too small. With ``T`` also ``("rows_of", arm)`` and ``("warning", "")``.
+        looks too good, and this gain too small. With ``T`` also ``("rows_of", arm)`` and ``("warning", "")``. With
+        several treatments ``("effect", factor)`` and ``("effect_standard_error", factor)``: the treatment less its
+        control, averaged over the combinations of the others
+        (:meth:`~policytree.data.combined_treatments.CombinedTreatments.contrasts`); held out also ``"effect_lower"``
+        and ``"effect_upper"``, which hold for all these effects together.
 
         Held out there is more: ``("lower", arm)``, ``("upper", arm)``; ``("gain_over", arm)`` with ``("gain_lower",
         arm)`` and ``("gain_upper", arm)``, against every other arm (NaN for the chosen one); ``("gain_over_best",
@@ -228,7 +234,9 @@ def leaf_summary(
     if study is not None:
         _refuse_empty_leaves(rows, ~study_mask(study, len(table), both=False))
     parts = rows.parts(list(table.columns), arms, direction, received)
-    return parts.frame(held_out, level)
+    factors = None if T is None else factors_of(T, table.columns)
+    effects = {} if factors is None else factor_effects(parts, factors.contrasts(parts.labels), held_out, level)
+    return parts.frame(held_out, level, effects)
 
 
 def _received(T, study, table: pd.DataFrame) -> np.ndarray:
@@ -238,7 +246,7 @@ def _received(T, study, table: pd.DataFrame) -> np.ndarray:
         return treatment_codes(T, len(table), labels)[0]
     own = np.flatnonzero(study_mask(study, len(table), both=False))
     received = np.full(len(table), -1)
-    received[own] = treatment_codes(as_series(T, "T").to_numpy()[own], len(own), labels)[0]
+    received[own] = treatment_codes(arm_column(T, labels).to_numpy()[own], len(own), labels)[0]
     return received
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.common.validation import as_series, group_codes, weights
+from policytree.common.validation import arm_column, group_codes, weights
 from policytree.evaluation.inputs import refuse_instrument
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.sensitivity.contrasts import Contrast, make_contrast
@@ -88,7 +88,7 @@ def _rules(table: PolicyValueTable, T) -> list[np.ndarray]:
             "The table was made for a target, of whose people no outcome is seen; bounds for hidden confounding are of "
             "the study: pass a table without target, or use transport_sensitivity."
         )
-    received = as_series(T, "T").to_numpy()
+    received = arm_column(T, table.observed.treatments).to_numpy()
     if len(received) != seen.n or not (received == seen.treatments[seen.arm]).all():
         raise InputError(
             f"T holds other rows than those of the table ({seen.n:,}); pass the Y and T that cross_val_policy_value "

@@ -11,6 +11,7 @@ import pandas as pd
 from policytree.data.features import Feature
 from policytree.evaluation import HonestLeaves, PolicyValueTable, leaf_summary
 from policytree.evaluation.formatting import bounds_text, decimals
+from policytree.evaluation.leaves.factor_effects import EFFECT, EFFECT_ERROR, EFFECT_LOWER, EFFECT_UPPER
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_values
 from policytree.plotting import partition
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
@@ -40,7 +41,7 @@ def leaves_of(material: Material) -> pd.DataFrame | None:
     seen, leaves = study.seen, material.tree.apply(material.encoded)
     policy = np.array(material.tree.actions, dtype=object)[material.tree.action[leaves]]
     return leaf_summary(
-        leaves, policy, rewards, T=seen.treatments[seen.arm], groups=seen.groups, sample_weight=seen.sample_weight,
+        leaves, policy, rewards, T=seen.received(), groups=seen.groups, sample_weight=seen.sample_weight,
         direction=study.direction,
     )  # fmt: skip
 
@@ -134,13 +135,35 @@ def _leaf_blocks(material: Material, summary: pd.DataFrame, values: Mapping[int,
     if honest is not None:
         said = f"By {honest.value.n:,} rows that did not choose the tree; the intervals hold for all leaves at once. "
         level = f"{100 * honest.value.level:g}% interval"
-        return [_held_out_table(summary, values, level), Words(said + numbered + words)]
+        return [_held_out_table(summary, values, level), Words(said + numbered + words), *_effects(summary, level)]
     said = (
         "Computed on the rows that chose the tree: such values flatter it, so they stand here without intervals, and "
         f"not in the picture. Let some rows only judge (honest_leaf_summary; --honest 0.5) for held-out ones. "
         f"{numbered}"
     )
-    return [Fold(f"Leaves, {TRAINING_ROWS}", (_training_table(summary), Words(said + words, "note")))]
+    shown = (_training_table(summary), Words(said + words, "note"), *_effects(summary))
+    return [Fold(f"Leaves, {TRAINING_ROWS}", shown)]
+
+
+def _effects(summary: pd.DataFrame, level: str | None = None) -> list[Block]:
+    """The effect of each of several treatments in every leaf, with intervals if rows were held out."""
+    if EFFECT not in summary.columns:
+        return []
+    names, digits = list(summary[EFFECT].columns), decimals(summary[EFFECT_ERROR].stack())
+    cells = []
+    for leaf, row in summary.iterrows():
+        for name in names:
+            effect = row[EFFECT, name]
+            cell = [str(leaf), name, "not estimable" if np.isnan(effect) else f"{effect:+,.{digits}f}"]
+            if level is not None:
+                lower, upper = row[EFFECT_LOWER, name], row[EFFECT_UPPER, name]
+                cell.append("-" if np.isnan(lower) else _interval(lower, upper, digits))
+            cells.append(tuple(cell))
+    rows = HELD_OUT if level is not None else TRAINING_ROWS
+    columns = ("leaf", "treatment", "effect", level) if level is not None else ("leaf", "treatment", f"effect ({rows})")
+    said = "Effect of each treatment in the leaf against its control, averaged over the combinations of the others."
+    said += " The intervals hold for all these effects at once." if level is not None else ""
+    return [Words(said), Table(columns, tuple(cells), f"Effects of each treatment in the leaves, {rows}")]
 
 
 def _held_out_table(summary: pd.DataFrame, values: Mapping[int, LeafValue], level: str) -> Table:

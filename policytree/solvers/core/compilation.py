@@ -40,6 +40,7 @@ from policytree.solvers.kernels.enumeration.tied_trees import tied_trees
 from policytree.solvers.kernels.out_of_core.code_tables import add_pairs, add_triples, find_leaves, scan_cuts
 from policytree.solvers.kernels.pricing.dual_projection import add_boxes, drop_idle, find_runs, project
 from policytree.solvers.kernels.pricing.max_box import price_boxes
+from policytree.solvers.kernels.sharing import patience
 from policytree.solvers.kernels.subsets.ranking_bounds import best_known, bound_ranking
 from policytree.solvers.kernels.subsets.ranking_boxes import fill_boxes
 from policytree.solvers.kernels.subsets.ranking_costs import costs_of_rows
@@ -106,6 +107,23 @@ LONGEST_FIRST = (
 )  # fmt: skip
 PLACE = {kernel: i for i, kernel in enumerate(LONGEST_FIRST)}
 WIDTHS = (*CODES, "uint32")  # of codes in memory; the last one of a feature with very many values
+
+# Kinds of problems by parts of the modules of their kernels; the rarest first: others are needed beside these.
+EVERY_PROBLEM = "trees of every kind"
+PROBLEMS = (
+    ("born_again", "born-again trees"),
+    ("test_costs", "trees of cheap tests"),
+    ("out_of_core", "rows that memory does not hold"),
+    ("tied_trees", "trees that do as well"),
+    ("enumeration", "trees of several objectives"),
+    ("subsets.ranking", "trees that rank"),
+    ("subsets.search", "deep trees"),
+    ("interval_dp", "trees of one covariate"),
+    ("kernels.binary", "covariates of two values"),
+    ("depth_three", "trees of depth three and more"),
+    ("depth_first", "trees of depth three and more"),
+    ("depth_two", "trees of depth two"),
+)
 
 Needed = list[tuple[tuple[Kernel, ...], str]]  # kernels, and which version of them
 
@@ -217,9 +235,16 @@ def load_kernels(needed: Needed, then: Needed | None = None) -> float:
         def announce_wait(others: str) -> None:
             from policytree.common.progress import waiting_line
 
-            line.enter_context(waiting_line(others))
+            line.enter_context(waiting_line(others, kind_of_problem(needed), patience()))
 
         return compile_kernels(_one_by_one(needed), announce, announce_wait, then=_one_by_one(then or []))
+
+
+def kind_of_problem(needed: Needed) -> str:
+    """Problems that need these kernels, in words: what is not loaded yet says more than what every search needs."""
+    missing = [pair for pair in _one_by_one(needed) if not are_ready([pair])]
+    modules = [kernel.py_func.__module__ for kernel, _ in missing]
+    return next((words for part, words in PROBLEMS if any(part in module for module in modules)), EVERY_PROBLEM)
 
 
 def are_loaded(needed: Needed) -> bool:

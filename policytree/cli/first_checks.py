@@ -1,0 +1,201 @@
+"""What can be refused at once: files that are not there, columns that a header lacks, values that no option takes.
+
+Imports nothing heavy, so that a mistake is told before pandas and the rest are loaded. Whatever is not plain here is
+left to those who read the table; nothing is refused that they would take.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from policytree.exceptions import InputError, quoted
+
+PLAIN_ENDINGS = (".csv", ".tsv", ".txt")
+SEPARATORS = (",", ";", "\t", "|")
+LONGEST_LINE = 1 << 20
+NAMES_SHOWN = 20
+REPEATED, ADAPTIVE, WAYS = "repeated", "adaptive", ("repeated", "sequential", "split")
+DIRECTIONS, ESTIMATED = ("maximize", "minimize"), "estimated"
+
+
+def no_such_file(path: Path) -> str:
+    """The sentence about a file that is not there."""
+    if path.is_symlink():
+        return f"There is no file '{path}': it is a link to '{path.readlink()}', which is not there; check that."
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:  # no folder either, or one whose names cannot be read
+        names = []
+    return f"There is no file '{path}'; {suggestion(path.name, names, 'check its name and folder.')}"
+
+
+def no_such_column(name: str, option: str, names: Sequence[str]) -> str:
+    """The sentence about a column that is not there, with names that are close."""
+    shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
+    return f"There is no column {name!r} ({option}); {suggestion(name, names, f'the columns are {shown}.')}"
+
+
+def suggestion(name: str, known: Sequence[str], otherwise: str) -> str:
+    """'did you mean ...' if some known name is close."""
+    folded: dict[str, str] = {}
+    for other in known:
+        folded.setdefault(other.casefold(), other)
+    asked = name.casefold()
+    begun = [other for other in folded if other.startswith(asked) and not other[len(asked) :][:1].isalnum()]
+    close = begun[:3] or difflib.get_close_matches(asked, folded, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else otherwise
+
+
+def header_of(path: Path) -> list[str] | None:
+    """The names of a plain CSV file's columns; None where only a whole reading tells them.
+
+    Plain is a text in UTF-8 whose first two lines have as many cells, by one separator, and a name in every column.
+    """
+    if not path.name.lower().endswith(PLAIN_ENDINGS):
+        return None
+    try:
+        with path.open("rb") as file:
+            lines = [line for line in islice(iter(lambda: file.readline(LONGEST_LINE), b""), 2) if line.strip()]
+        text = [line.decode("utf-8-sig") for line in lines]
+    except (OSError, ValueError):
+        return None
+    if len(text) < 2 or any("\0" in line or line.count('"') % 2 or not line.endswith("\n") for line in text[:1]):
+        return None
+    found = []
+    for separator in SEPARATORS:
+        try:
+            cells = [next(csv.reader(io.StringIO(line), delimiter=separator)) for line in text]
+        except (csv.Error, StopIteration):
+            continue
+        if len(cells[0]) == len(cells[1]) > 1:
+            found.append([name.strip() for name in cells[0]])
+    if len(found) != 1 or not all(found[0]) or len(set(found[0])) < len(found[0]):
+        return None
+    return found[0]
+
+
+def check_first(
+    data: str | None,
+    dataset: str | None,
+    *,
+    columns: Mapping[str, str | None],
+    lists: Mapping[str, str | None],
+    direction: str | None = None,
+    propensity: str | None = None,
+    level: float = 0.95,
+) -> None:
+    """Refuse what is wrong whatever the rows hold.
+
+    Parameters
+    ----------
+    data, dataset : str or None
+        One of the two; where both are given, or none, others say so.
+    columns, lists : mapping of option to text or None
+        Options that name one column, and those that name several.
+
+    Raises
+    ------
+    InputError
+    """
+    if (data is None) == (dataset is None):
+        return
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level must lie between 0 and 1, for example 0.95; got {quoted(level)}.")
+    if direction not in (None, *DIRECTIONS):
+        raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
+    if dataset is not None:
+        _check_name(dataset)
+        return
+    assert data is not None, "one of them is given"
+    names = _names_in(data)
+    if names is None:
+        return
+    missing = [option for option in ("--treatment", "--outcome") if option in columns and columns[option] is None]
+    if missing:
+        what = "is missing; name the column, one" if len(missing) == 1 else "are missing; name the columns, two"
+        raise InputError(f"{' and '.join(missing)} {what} of {', '.join(names[:NAMES_SHOWN])}.")
+    for option, text in columns.items():
+        several = option == "--treatment" and text is not None and text not in names
+        _check_columns([text] if text is not None and not several else _listed(text), option, names)
+    for option, text in lists.items():
+        _check_columns(_listed(text), option, names)
+    _check_propensity(propensity, names)
+
+
+def _check_name(dataset: str) -> None:
+    from policytree.datasets import DATASET_NAMES
+
+    if dataset not in DATASET_NAMES:
+        raise InputError(f"There is no data set {dataset!r}; choose one of {', '.join(DATASET_NAMES)}.")
+
+
+def _names_in(data: str) -> list[str] | None:
+    path = Path(data)
+    try:
+        there = path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return None
+    if not there:
+        raise InputError(no_such_file(path))
+    return header_of(path) if path.is_file() else None
+
+
+def _listed(text: str | None) -> list[str]:
+    """Names in a comma-separated option; none where they cannot be read, which others say."""
+    try:
+        return [name.strip() for name in next(csv.reader([text or ""], skipinitialspace=True), []) if name.strip()]
+    except csv.Error:
+        return []
+
+
+def _check_columns(asked: Sequence[str], option: str, names: Sequence[str]) -> None:
+    for name in asked:
+        if name not in names and not any("," in other for other in names):  # others say how to quote these
+            raise InputError(no_such_column(name, option, names))
+
+
+def _check_propensity(text: str | None, names: Sequence[str]) -> None:
+    """Chances that are no numbers between 0 and 1, and no columns."""
+    if text is None or text in (ESTIMATED, *names) or any("," in name or "=" in name for name in names):
+        return
+    for part in text.split(",") if "=" in text else [text]:
+        label, _, value = (piece.strip() for piece in part.rpartition("="))
+        try:
+            chance = float(value)
+        except ValueError:
+            if value not in names:
+                raise InputError(no_such_column(value, "--propensity", names)) from None
+            continue
+        if not 0.0 < chance < 1.0:
+            whose = f" of {label}" if label else ""
+            raise InputError(f"--propensity{whose} is {chance:g}; it must lie strictly between 0 and 1.")
+
+
+def repeats_of(validation: str, repeats: Any, honest: float | None, value: bool) -> int | str | None:
+    """The validation that --repeats, --validation and --honest ask for together; ``value``: unless --no-value.
+
+    Raises
+    ------
+    InputError
+    """
+    if validation not in WAYS:
+        raise InputError(f"--validation must be repeated, sequential or split; got '{validation}'.")
+    if honest is not None and not 0.1 <= honest <= 0.9:
+        raise InputError(f"--honest must be a share from 0.1 to 0.9; got {honest:g}.")
+    if honest is not None and (validation != REPEATED or repeats is not None or not value):
+        raise InputError("--honest judges the tree by its own rows; leave out --validation, --repeats and --no-value.")
+    if repeats is None:
+        return None
+    if validation != REPEATED:
+        raise InputError(f"--repeats goes with --validation repeated; with {validation} leave it out.")
+    if repeats == ADAPTIVE:
+        return ADAPTIVE
+    if not str(repeats).isdigit() or int(repeats) < 1:
+        raise InputError(f"--repeats must be a whole number of at least 1, or adaptive; got '{repeats}'.")
+    return int(repeats)
