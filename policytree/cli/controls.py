@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from policytree.cli.study import Study
+from policytree.common.controls import named_like_controls
 from policytree.exceptions import InputError
-
-CONTROL_NAMES = (
-    "placebo", "control", "none", "no", "0", "untreated", "no treatment", "sham", "obs", "observation", "standard",
-    "standard of care", "soc", "standard care", "usual care", "care as usual", "treatment as usual", "wait list",
-    "waitlist", "waiting list",
-)  # fmt: skip
-_BREAKS = re.compile(r"[\s_-]+")
 
 
 def chosen_control(asked: str | None, study: Study) -> tuple[str, str, bool]:
     """The control's label as text, words on how it was chosen, and whether it was named.
 
-    It is the one asked for; else the only one that is named like a control; else the first in sorted order. Python's
-    functions do not guess: their ``baseline`` is the first in sorted order, unless it is given.
+    It is the one asked for; else the only one that is named like a control, as in Python's functions that judge rules;
+    else the first in sorted order, to which rules are not held.
 
     Parameters
     ----------
@@ -49,14 +42,8 @@ def control_among(asked: str | None, labels: Sequence[Any], what: str) -> tuple[
         if asked not in known:
             raise InputError(f"--control names the {what} {asked!r}; the {what}s are {', '.join(known)}.")
         return asked, asked, True
-    named = [text for text, label in zip(known, labels, strict=True) if _named_like_a_control(label)]
+    named = [str(label) for label in named_like_controls(labels)]
     if len(named) == 1:
         return named[0], f"{named[0]}, taken by its name; --control names another one", True
     several = f", since {' and '.join(named)} are named like a control" if named else ""
     return known[0], f"{known[0]}, the first in sorted order{several}; --control names another one", False
-
-
-def _named_like_a_control(label: Any) -> bool:
-    whole = isinstance(label, float) and label.is_integer()  # a column of 0 and 1 with gaps is of floats
-    text = str(int(label) if whole else label).casefold()
-    return _BREAKS.sub(" ", text).strip() in CONTROL_NAMES

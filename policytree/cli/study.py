@@ -129,6 +129,8 @@ class Study:
         What was decided without being asked.
     limits : Limits
         Further outcomes and columns of groups.
+    randomized : bool
+        Whether treatments (with an instrument: offers) were drawn by lot: chances are given, or it is a built-in trial.
     """
 
     source: str
@@ -157,6 +159,7 @@ class Study:
     taker_cost: float = 0.0
     people: pd.DataFrame | None = None
     limits: Limits = field(default_factory=Limits)
+    randomized: bool = False
 
     @property
     def mean_outcome(self) -> str:
@@ -445,11 +448,12 @@ def _build(source, frame, roles: Roles, dataset: Dataset | None = None, known=No
     unit = meaning or ("" if dataset is None else dataset.outcomes.get(roles.outcome, ""))
     if observed.times is not None and dataset is not None:
         unit = unit.split(" ")[0]  # "years from registration to death"
+    in_trial = dataset is not None and dataset.randomized and roles.treatment == dataset.treatment
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
         roles.direction is not None, _option_of(roles.propensity, known), chances, options, how, offer_costs,
-        taker_cost, limits=limits,
+        taker_cost, limits=limits, randomized=propensity is not None or in_trial,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 calls.py         both orders of arguments (EconML's and scikit-learn's), and clear errors for calls that Python or
                  scikit-learn would refuse
+controls.py      which treatment is the control, where nobody names it
 docstrings.py    docstrings that share entries: an argument is described once, and read in full where it is taken
 executors.py     tasks on external executors (anything with ``submit``, as in ``concurrent.futures``); data are sent
                  once
