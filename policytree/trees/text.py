@@ -229,7 +229,7 @@ def rule_sentence(tree: Tree, most: int = 3) -> str:
         walk(int(tree.children_right[node]), [*path, (node, False)])
 
     walk(0, [])
-    rest = max(paths, key=lambda action: len(paths[action]))
+    rest = max(reversed(paths), key=lambda action: len(paths[action]))  # of several, the last one
     named = {action: said for action, said in paths.items() if action != rest}
     if sum(len(said) for said in named.values()) > most:
         return ""

@@ -51,7 +51,7 @@ class Gain:
     gross : Estimate or None
         The same before costs, for this pair alone; None if treatments cost nothing.
     smallest : float
-        Size of the true difference that such rows show to be one with a probability of 80 %.
+        Size of the true difference that such rows show to be one with a probability of at least 80 %.
     better : bool
         Whether the rule is shown better.
     adjusted : bool
