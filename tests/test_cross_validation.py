@@ -8,7 +8,14 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, Status
-from policytree.evaluation import PLUG_IN, POLICY, AS_RANDOMIZED, cross_val_policy_value, policy_difference, policy_value
+from policytree.evaluation import (
+    AS_RANDOMIZED,
+    PLUG_IN,
+    POLICY,
+    cross_val_policy_value,
+    policy_difference,
+    policy_value,
+)
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 
 
@@ -359,5 +366,5 @@ def test_a_bad_level_is_refused_before_any_fit(trial):
 
 
 def test_rivals_that_cannot_be_shown_or_read_are_refused(trial):
-    with pytest.raises(InputError, match="'status quo', which is the name of another rule"):
+    with pytest.raises(InputError, match="'as randomised', which is the name of another rule"):
         evaluate(Fake(), trial, rivals={AS_RANDOMIZED: PolicyTree()})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from policytree.common.validation import check_choice
-from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate
+from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate, value_factor
 from policytree.evaluation.inputs import generator
 from policytree.exceptions import InputError, quoted
 from policytree.model_selection.folds import FoldPlan
@@ -104,7 +104,9 @@ class Validation:
         options["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
         if self.kind == SEQUENTIAL:
             return blocked_estimate(scores[0], self.plans[0].fold[rows], **options)
-        return repeated_estimate([mean_estimate(values, **options) for values in scores], self.plans[0].n_folds)
+        folds = self.plans[0].n_folds
+        estimates = [mean_estimate(values, **options) for values in scores]
+        return repeated_estimate(estimates, folds, value_factor(folds, len(estimates)))
 
     def describe(self, n_done: int) -> str:
         """What was done, in words."""
