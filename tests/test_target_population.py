@@ -371,7 +371,9 @@ def test_costs_count_in_the_target(study):
         cross_val_policy_value(tree, Y, T, **options, **more) for more in ({}, {"sample_treatment_costs": [0.0, 0.4]})
     )
     assert paid.estimates["always 1"].value == pytest.approx(plain.estimates["always 1"].value - 0.4, abs=1e-6)
-    assert paid.estimates["as randomised"].value == pytest.approx(plain.estimates["as randomised"].value - 0.2, abs=0.05)
+    assert paid.estimates["as randomised"].value == pytest.approx(
+        plain.estimates["as randomised"].value - 0.2, abs=0.05
+    )
     rivals = {"deeper": PolicyTree(max_depth=2)}
     assert "deeper" in cross_val_policy_value(tree, Y, T, rivals=rivals, **options).estimates
 

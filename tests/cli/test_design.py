@@ -453,7 +453,7 @@ def test_a_tree_that_is_not_recommended_says_so_everywhere(tmp_path):
     saved = json.loads((tmp_path / "out" / "tree.json").read_text())
     assert saved["verdict"]["rule"] == "always placebo" and saved["verdict"]["reference"] == "always placebo"
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "The tree all the same, to try" in page and page.index("Means by treatment</h2>") < page.index(
+    assert "Show the tree anyway" in page and page.index("Means by treatment</h2>") < page.index(
         "(not recommended)</h2>"
     )
 

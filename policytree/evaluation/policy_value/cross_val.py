@@ -88,8 +88,11 @@ def cross_val_policy_value(
         Cross-fitting: every fold is judged by a rule learnt from the other folds, and all of it is repeated with other
         draws of the folds. With the pooled estimates ``theta_r`` and their cluster-robust variances ``s_r^2`` of
         repetition ``r``, the value is the mean ``theta``, and its variance ``N + kappa b``: ``N`` = mean of ``s_r^2``,
-        ``b = sum_r (theta_r - theta)^2 / (R - 1)``, ``kappa = .3 + 1 / R`` for three to five folds. ``N`` alone is too small, since every fold's rule has seen the noise of the other folds; ``b`` stands for that
-        covariance. No theorem, but held to simulations (``benchmarks/held_out_coverage.py``): intervals of 94 to 98 %.
+        ``b = sum_r (theta_r - theta)^2 / (R - 1)``, ``kappa = .3 + 1 / R`` for three to five folds. ``N`` alone is too
+        small, since every fold's rule has seen the noise of the other folds; ``b`` stands for that covariance. No
+        theorem, but held to simulations (``benchmarks/power.py``, ``held_out_coverage.py``): intervals of 94 to 98 %.
+        Rules that nobody learns, such as one treatment for all, are judged by the mean of each row's scores over the
+        repetitions, with the variance of one estimate from influences.
     "sequential"
         Half of the rows only learn; the rest comes in ``cv`` blocks, each judged by a rule learnt from all rows before
         it. Given the past, each block's scores are independent, so that a martingale central limit theorem holds,

@@ -450,17 +450,18 @@ def decide(
             low > 0 if direction == "maximize" else high < 0, tail < ADJUSTED * alone,
         )  # fmt: skip
 
-    reference = rules.control or rules.status_quo
+    reference = rules.control or rules.status_quo or (rules.arms[0] if len(rules.arms) == 1 else None)
     if reference is None:
         return _without_reference(against_best, rules, difference, direction, gain)
-    candidates = [name for name in rules.arms if name != rules.control]
+    candidates = [name for name in rules.arms if name != reference]
     found = against_reference(rules.tree, candidates, reference, difference, direction)
     gains = {name: gain(name, reference, found.critical[name]) for name in candidates}
-    treatment = gains[max(found.shown or candidates, key=lambda name: sign * gains[name].value)]
+    promising = max(found.shown or candidates, key=lambda name: sign * gains[name].value, default=None)
+    treatment = None if promising is None else gains[promising]
     if found.tree_best:
         rule, reason = rules.tree, Reason.TREE_BETTER
-    elif found.shown:
-        rule, reason = treatment.rule, Reason.TREATMENT_BETTER
+    elif found.shown and promising is not None:
+        rule, reason = promising, Reason.TREATMENT_BETTER
     elif found.tree:
         rule, reason = rules.tree, Reason.TREE_BETTER_THAN_REFERENCE
     else:
