@@ -8,7 +8,14 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, Status
-from policytree.evaluation import PLUG_IN, POLICY, STATUS_QUO, cross_val_policy_value, policy_difference, policy_value
+from policytree.evaluation import (
+    AS_RANDOMIZED,
+    PLUG_IN,
+    POLICY,
+    cross_val_policy_value,
+    policy_difference,
+    policy_value,
+)
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 
 
@@ -109,7 +116,7 @@ def test_values_are_those_of_the_held_out_rewards(trial):
     rule = np.where(trial["X"]["x"] > 0, "right", "left")
     np.testing.assert_array_equal(table.policy, rule)
     rules = {POLICY: rule, "always left": "left", "always right": "right", PLUG_IN: rule}
-    assert list(table.estimates) == [POLICY, "always left", "always right", STATUS_QUO, PLUG_IN]
+    assert list(table.estimates) == [POLICY, "always left", "always right", AS_RANDOMIZED, PLUG_IN]
     assert list(table.differences) == list(table.estimates)[1:]
     for name, policy in rules.items():
         value = policy_value(policy, expected, groups=trial["groups"])
@@ -123,11 +130,11 @@ def test_values_are_those_of_the_held_out_rewards(trial):
 
 def test_status_quo_is_the_mean_outcome(trial):
     table = evaluate(Fake(), trial)
-    assert table.estimates[STATUS_QUO].value == pytest.approx(trial["Y"].mean(), rel=1e-12)
-    influence = table.estimates[POLICY].influence - table.estimates[STATUS_QUO].influence
+    assert table.estimates[AS_RANDOMIZED].value == pytest.approx(trial["Y"].mean(), rel=1e-12)
+    influence = table.estimates[POLICY].influence - table.estimates[AS_RANDOMIZED].influence
     sums = pd.Series(influence).groupby(trial["groups"]).sum()
     by_hand = np.sqrt(100 / 99 * (sums**2).sum()) / 300
-    assert table.differences[STATUS_QUO].standard_error == pytest.approx(by_hand, rel=1e-12)
+    assert table.differences[AS_RANDOMIZED].standard_error == pytest.approx(by_hand, rel=1e-12)
     assert table.estimates[POLICY].n_clusters == 100
 
 
@@ -205,7 +212,7 @@ def test_minimize_changes_the_plug_in_rule_but_no_sign(trial):
     up, down = evaluate(Fake("maximize"), trial), evaluate(Fake("minimize"), trial)
     opposite = {"left": "right", "right": "left"}
     np.testing.assert_array_equal(down.plug_in, [opposite[label] for label in up.plug_in])
-    for name in (POLICY, "always left", STATUS_QUO):
+    for name in (POLICY, "always left", AS_RANDOMIZED):
         assert down.estimates[name].value == up.estimates[name].value
     assert down.differences["always left"].value == up.differences["always left"].value
     assert down.estimates[PLUG_IN].value < down.estimates[POLICY].value < up.estimates[PLUG_IN].value + 1e-12
@@ -216,7 +223,7 @@ def test_minimize_changes_the_plug_in_rule_but_no_sign(trial):
 def test_weights_reach_the_averages(trial, rng):
     weight = rng.uniform(0, 2, size=300)
     table = evaluate(Fake(), trial, sample_weight=weight)
-    assert table.estimates[STATUS_QUO].value == pytest.approx(np.average(trial["Y"], weights=weight), rel=1e-12)
+    assert table.estimates[AS_RANDOMIZED].value == pytest.approx(np.average(trial["Y"], weights=weight), rel=1e-12)
     expected = policy_value(table.policy, table.rewards, groups=trial["groups"], sample_weight=weight)
     assert table.estimates[POLICY].standard_error == pytest.approx(expected.standard_error, rel=1e-12)
 
@@ -359,5 +366,5 @@ def test_a_bad_level_is_refused_before_any_fit(trial):
 
 
 def test_rivals_that_cannot_be_shown_or_read_are_refused(trial):
-    with pytest.raises(InputError, match="'status quo', which is the name of another rule"):
-        evaluate(Fake(), trial, rivals={STATUS_QUO: PolicyTree()})
+    with pytest.raises(InputError, match="'as randomised', which is the name of another rule"):
+        evaluate(Fake(), trial, rivals={AS_RANDOMIZED: PolicyTree()})

@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, InputError, cross_val_policy_value, policy_difference
 from policytree.evaluation import (
+    AS_RANDOMIZED,
     POLICY,
     STATUS_QUO,
     Reason,
@@ -16,6 +17,7 @@ from policytree.evaluation import (
     mean_estimate,
     repeated_estimate,
 )
+from policytree.evaluation.estimates import between_factor, value_factor
 from policytree.evaluation.inference.best_arm import possibly_best
 from tests.test_cross_validation import Fake, evaluate
 from tests.test_cross_validation import trial as trial  # a fixture
@@ -42,6 +44,13 @@ def test_repetitions_add_their_variance(n_folds, kappa):
     t = stats.t.ppf(0.975, 100)
     assert (whole.lower, whole.upper) == pytest.approx((1.3 - t * whole.standard_error, 1.3 + t * whole.standard_error))
     assert repeated_estimate(parts[:1], n_folds) is parts[0]
+    less = repeated_estimate(parts, n_folds, 0.5)
+    assert less.standard_error == pytest.approx(np.sqrt(within + 0.5 * between), rel=1e-12)
+
+
+def test_values_count_what_averages_away_once():
+    assert value_factor(5, 5) == pytest.approx(0.5) and value_factor(3, 2) == pytest.approx(0.8)
+    assert value_factor(10, 5) == between_factor(10, 5) and value_factor(2, 5) == 1.0
 
 
 def test_blocks_are_averaged_by_weight_with_the_variance_within(rng):
@@ -101,7 +110,7 @@ def test_repeated_values_are_those_of_their_repetitions(trial):
         (a.folds.fold != b.folds.fold).any() for a, b in zip(table.repetitions, table.repetitions[1:], strict=False)
     )
     by_hand = [policy_difference(r.policy, "left", r.rewards, groups=trial["groups"]) for r in table.repetitions]
-    whole = repeated_estimate(by_hand, 4)
+    whole = repeated_estimate(by_hand, 4, 0.3 + 1 / 3)
     found = table.differences["always left"]
     assert (found.value, found.standard_error) == pytest.approx((whole.value, whole.standard_error), rel=1e-12)
     again = table.difference(POLICY, "always left")
@@ -119,7 +128,7 @@ def test_sequential_blocks_are_judged_by_what_came_before(trial):
     assert seen[0] < seen[1] < seen[2] and all(not a & b for a, b in zip(seen, judged, strict=True))
     assert seen[1] == seen[0] | judged[0] and seen[2] == seen[1] | judged[1]
     assert set(table.judged) == set.union(*judged)
-    assert table.estimates[STATUS_QUO].n == len(table.judged) == len(table.policy)
+    assert table.estimates[AS_RANDOMIZED].n == len(table.judged) == len(table.policy)
     by_hand = blocked_estimate(
         table.repetitions[0].scores[POLICY], table.folds.fold[table.judged],
         groups=np.unique(trial["groups"][table.judged], return_inverse=True)[1],
@@ -199,6 +208,7 @@ def verdict(direction, means, n=400):
     return evaluate(
         Fake(direction),
         {"Y": Y, "T": T, "X": pd.DataFrame({"x": x}), "W": W, "propensity": np.full((n, 2), 0.5)},
+        randomized=False,
     ).verdict
 
 
@@ -206,19 +216,20 @@ def verdict(direction, means, n=400):
 def test_verdicts_follow_the_comparison_with_the_best(direction):
     good = verdict(direction, (1.0, 1.0))
     assert (good.rule, good.reason, good.use_tree) == (POLICY, Reason.TREE_BETTER, True)
-    assert str(good).startswith("Use the policy tree: on held-out people it is better than every single treatment")
-    assert ("lower is better" in str(good)) == (direction == "minimize")
-    assert "and than what people got (tree - status quo" in str(good)
+    assert str(good).startswith("Use the policy tree. ") and "than the best single treatment (95% CI " in str(good)
+    assert ("Lower is better" in str(good)) == (direction == "minimize")
+    assert f" {'more' if direction == 'maximize' else 'less'} than what people got (95% CI " in str(good)
+    assert " of 100 people change treatment." in str(good)
     nothing = verdict(direction, (0.0, 0.0))
     assert (nothing.rule, nothing.reason) == (STATUS_QUO, Reason.NONE_BETTER) and not nothing.use_tree
     assert str(nothing).startswith(
         "No treatment and no tree is shown better than what people got: leave things as they are"
     )
-    assert "Use " not in str(nothing) and "with a probability of 80%" in str(nothing)
+    assert "Use " not in str(nothing) and "80% power to detect a gain of" in str(nothing)
     assert good.beats_status_quo and not nothing.beats_status_quo
     bad = verdict(direction, (-1.0, -1.0))
     assert bad.against_best.worse and not bad.use_tree
-    assert bad.plug_in_better is not None and "a rule that is no tree is better still" in str(bad)
+    assert bad.rule != "plug-in rule" and "The tree is worse than the best single treatment" in str(bad)
     for found in (good, nothing, bad):
         assert "optimal" not in str(found) and str(found).count(".") >= 1 and str(found).endswith(".")
         assert found.to_dict()["rule"] == found.rule and found.to_dict()["sentence"] == str(found)
@@ -235,9 +246,10 @@ def test_what_people_got_is_kept_where_it_is_better(rng):
     table = evaluate(
         Fake(),
         {"Y": Y, "T": T, "X": pd.DataFrame({"x": rng.normal(size=n)}), "W": W, "propensity": np.full((n, 2), 0.5)},
+        randomized=False,
     )
     assert (table.verdict.rule, table.verdict.reason) == (STATUS_QUO, Reason.STATUS_QUO_BETTER)
-    assert str(table.verdict).startswith("Keep the status quo:")
+    assert str(table.verdict).startswith("Keep what people got: ")
 
 
 def test_the_table_begins_with_its_verdict(trial):
@@ -277,7 +289,7 @@ def test_arms_without_events_in_some_folds(rare):
     assert np.isfinite(table.estimates[POLICY].value)
     assert "cover about 90 %" in " ".join(table.statements())
     none = cross_val_policy_value(learner, np.zeros(120), T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
-    assert none.estimates[POLICY].value == none.estimates[STATUS_QUO].value == 0.0
+    assert none.estimates[POLICY].value == none.estimates[AS_RANDOMIZED].value == 0.0
 
 
 def test_a_split_says_which_rule_it_judged(rare):

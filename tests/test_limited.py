@@ -266,7 +266,7 @@ def test_held_out_harm_and_values_by_group():
     by_hand = rewards[np.arange(len(Y)), (repetition.policy == "none").astype(int)]
     assert harm["policy tree"].value == pytest.approx(by_hand.mean())
     assert harm["always drug"].value == pytest.approx(rewards[:, 0].mean())
-    assert harm["status quo"].value == pytest.approx(toxic.mean())
+    assert harm["as randomised"].value == pytest.approx(toxic.mean())
     frame = values.further_frame()
     assert frame.loc[("toxic", "policy tree"), "value"] == pytest.approx(by_hand.mean())
     groups = values.group_values

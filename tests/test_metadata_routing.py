@@ -1,6 +1,5 @@
 """Estimators in scikit-learn's tools: the order of arguments, and treatments, clusters and the rest by routing."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -115,7 +115,7 @@ def test_what_people_got_is_what_it_brought_them(n_stages):
     stages = course(n_stages)
     table = judge(given_models(), stages)
     spent = sum(stage.T.map(stage.costs).fillna(0.0) for stage in stages)
-    assert_allclose(table.scores[0]["status quo"], sum(stage.Y for stage in stages) - spent)
+    assert_allclose(table.scores[0]["as randomised"], sum(stage.Y for stage in stages) - spent)
 
 
 def test_the_regime_by_hand():
@@ -166,7 +166,7 @@ def test_weights_count_people_as_often_as_rows_would():
         given_models(), [_of(stage, rows) for stage in stages], groups=rows, cv=folds[rows], n_repeats=None,
         sequences=[("B", "A")],
     )  # fmt: skip
-    for name in ("always B then A", "status quo"):
+    for name in ("always B then A", "as randomised"):
         found, expected = weighted.estimates[name], repeated.estimates[name]
         assert (found.value, found.standard_error) == pytest.approx((expected.value, expected.standard_error))
 
@@ -221,7 +221,7 @@ def test_names_control_and_unknown_sequences():
         TreatmentRegime(linear()), stages, control=("talk", "switch"), sequences=[("drug", "more")], level=0.9
     )
     assert list(table.estimates) == [
-        "regime", "always drug then more", "status quo", "decide at stage 1 only", "decide at second line only",
+        "regime", "always drug then more", "as randomised", "decide at stage 1 only", "decide at second line only",
         "always talk then switch",
     ]  # fmt: skip
     assert "always talk then switch" in str(table.verdict)
@@ -317,9 +317,9 @@ def _rows(stage: Stage, rows) -> Stage:
 
 def test_differences_are_paired():
     table = judge(TreatmentRegime(linear()), smart())
-    one, two = (table.scores[0][name] for name in ("regime", "status quo"))
-    found = table.difference("regime", "status quo")
-    assert found.value == pytest.approx((one - two).mean()) == table.differences["status quo"].value
+    one, two = (table.scores[0][name] for name in ("regime", "as randomised"))
+    found = table.difference("regime", "as randomised")
+    assert found.value == pytest.approx((one - two).mean()) == table.differences["as randomised"].value
     assert found.standard_error == pytest.approx((one - two).std(ddof=1) / np.sqrt(240))
     with pytest.raises(InputError, match="The table has no rule 'magic'"):
         table.difference("regime", "magic")

@@ -169,7 +169,7 @@ def test_new_rows_know_their_weights(study):
     options = {"propensity": 0.5, "random_state": 0, "n_repeats": 1, "sample_treatment_costs": [1.0, 1.0]}
     table = cross_val_policy_value(tree, **data, sample_weight=weight, **options)
     assert "Values are of the people of the target" in str(table)
-    for rule, expected in {"always 1": m, "status quo": np.average(model.outcome_, weights=weight)}.items():
+    for rule, expected in {"always 1": m, "as randomised": np.average(model.outcome_, weights=weight)}.items():
         assert table.estimates[rule].value == pytest.approx(expected - 1.0, abs=0.5)
 
 
@@ -349,7 +349,7 @@ def test_held_out_tables_are_of_the_target():
     more = {"X": X, "target_X": target, "propensity": 0.5, "random_state": 0}
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
     table = cross_val_policy_value(tree, Y, T, n_repeats=1, **more)
-    truth = {"always 0": 0.7, "always 1": 1.1, "status quo": 0.9}
+    truth = {"always 0": 0.7, "always 1": 1.1, "as randomised": 0.9}
     for rule, value in truth.items():
         estimate = table.estimates[rule]
         assert abs(estimate.value - value) < 4 * estimate.standard_error < 0.6
@@ -371,7 +371,9 @@ def test_costs_count_in_the_target(study):
         cross_val_policy_value(tree, Y, T, **options, **more) for more in ({}, {"sample_treatment_costs": [0.0, 0.4]})
     )
     assert paid.estimates["always 1"].value == pytest.approx(plain.estimates["always 1"].value - 0.4, abs=1e-6)
-    assert paid.estimates["status quo"].value == pytest.approx(plain.estimates["status quo"].value - 0.2, abs=0.05)
+    assert paid.estimates["as randomised"].value == pytest.approx(
+        plain.estimates["as randomised"].value - 0.2, abs=0.05
+    )
     rivals = {"deeper": PolicyTree(max_depth=2)}
     assert "deeper" in cross_val_policy_value(tree, Y, T, rivals=rivals, **options).estimates
 

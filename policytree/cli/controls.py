@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from policytree.cli.study import Study
-from policytree.data.combined_treatments import named_like_a_control
+from policytree.data.controls import named_like_a_control, named_like_controls
 from policytree.exceptions import InputError
 
 
@@ -14,8 +14,8 @@ def chosen_control(asked: str | None, study: Study) -> tuple[str, str, bool]:
     """The control's label as text, words on how it was chosen, and whether it was named.
 
     It is the one asked for; else, where several treatments were combined, the combination of all controls; else the
-    only one that is named like a control; else the first in sorted order. Python's functions do not guess: their
-    ``baseline`` is the first in sorted order, unless it is given.
+    only one that is named like a control, as in Python's functions that judge rules; else the first in sorted order, to
+    which rules are not held.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def control_among(asked: str | None, labels: Sequence[Any], what: str) -> tuple[
         if asked not in known:
             raise InputError(f"--control names the {what} {asked!r}; the {what}s are {', '.join(known)}.")
         return asked, asked, True
-    named = [text for text, label in zip(known, labels, strict=True) if named_like_a_control(label)]
+    named = [str(label) for label in named_like_controls(labels)]
     if len(named) == 1:
         return named[0], f"{named[0]}, taken by its name; --control names another one", True
     several = f", since {' and '.join(named)} are named like a control" if named else ""

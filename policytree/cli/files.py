@@ -97,7 +97,7 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     files = {
         "tree.png": picture(display.figure_, "png"),
         "tree.pdf": picture(display.figure_, "pdf"),
-        "tree.json": _json(job, result, report.tree),
+        "tree.json": _json(job, result, report),
         "leaves.csv": for_spreadsheets(leaf_file(result.leaves)),
         "report.html": report.to_html().encode(),
         "report.txt": report.to_text().encode(),
@@ -147,9 +147,9 @@ def picture(figure, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def _json(job: Job, result: Result, tree: Tree) -> bytes:
+def _json(job: Job, result: Result, report: StudyReport) -> bytes:
     """The tree, and beside it how it came about (which readers of the format ignore)."""
-    study, estimator = result.study, result.estimator
+    study, estimator, tree = result.study, result.estimator, report.tree
     data: dict[str, Any] = to_dict(tree)
     data["design"] = {
         "policytree": __version__,
@@ -185,7 +185,8 @@ def _json(job: Job, result: Result, tree: Tree) -> bytes:
     data["design"]["rows"] = rows_digest(study.frame, [study.outcome, study.treatment, *study.covariates])
     data["certificate"] = certificate_data(estimator)
     if result.values is not None:
-        data["verdict"] = result.values.verdict.to_dict()
+        assert report.verdict is not None, "values have a verdict"
+        data["verdict"] = report.verdict.to_dict()
     if result.honest is not None:
         data["held_out_leaf_values"] = {
             str(leaf): asdict(value) for leaf, value in leaf_values(tree, result.leaves).items()
@@ -210,7 +211,7 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
     """What a design found, for scripts: verdict, tree, certificate, values, warnings, files."""
     values = result.values
     return {
-        "verdict": None if values is None else values.verdict.to_dict(),
+        "verdict": None if report.verdict is None else report.verdict.to_dict(),
         "second_opinion": None
         if values is None or values.second_opinion is None
         else {

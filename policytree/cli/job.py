@@ -325,7 +325,7 @@ def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps)
     with steps.step(title, where="in the refits", at_once=effective_n_jobs(job.tree["n_jobs"])) as progress:
         return cross_val_policy_value(
             estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
-            control=control, rivals=_rivals(job, estimator), **options, **data,
+            control=control, randomized=study.randomized, rivals=_rivals(job, estimator), **options, **data,
             second_opinion=shown.reward_estimator_.second_best_learner_,
         )  # fmt: skip
 

@@ -39,7 +39,7 @@ from policytree.report.content import Section, Words
 from policytree.report.sections.credibility import doubts, make_means_section, rewards_check
 from policytree.report.sections.further import further_section, groups_section
 from policytree.report.sections.question import check_section, question_section
-from policytree.report.sections.values import rules_table
+from policytree.report.sections.values import rules_table, status_quo_words
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import sentence
 from policytree.weighting import RewardEstimator, treatment_costs
@@ -291,7 +291,7 @@ def _values(
     values = compare_rules(
         rules[POLICY], net, brought - sign * costs[np.arange(seen.n), seen.arm], others=others,
         control=next((label for label in seen.treatments.tolist() if str(label) == control), None),
-        before_costs=(rewards, brought) if study.arm_costs else None,
+        randomized=study.randomized, before_costs=(rewards, brought) if study.arm_costs else None,
         direction=study.direction, groups=arguments["groups"], sample_weight=arguments["sample_weight"], level=level,
     )  # fmt: skip
     return values, fitted
@@ -375,7 +375,8 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
     mean = study.mean_outcome
     text = (
         f"{mean[0].upper()}{mean[1:]} if everybody followed the rule; {better} is better, and a difference {sign} zero "
-        f"speaks for the tree. Status quo: what people got. {values.against_best.statement(values.digits)} {WHY_WIDER} "
+        f"speaks for the tree. {status_quo_words(values.estimates)} "
+        f"{values.against_best.statement(values.digits)} {WHY_WIDER} "
         f"By {rows} of {study.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
         f"{study.propensity_text}. The tree was not learnt again; values and intervals hold only if all rows are new. "
         "The whole table of the design is recognised and refused; a part of it is not, so make sure that no row had a "

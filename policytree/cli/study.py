@@ -134,6 +134,8 @@ class Study:
         Further outcomes and columns of groups.
     combined : CombinedTreatments, or None
         Where --treatment names several columns; ``frame`` has their combination in place of them.
+    randomized : bool
+        Whether treatments (with an instrument: offers) were drawn by lot: chances are given, or it is a built-in trial.
     """
 
     source: str
@@ -163,6 +165,7 @@ class Study:
     people: pd.DataFrame | None = None
     limits: Limits = field(default_factory=Limits)
     combined: CombinedTreatments | None = None
+    randomized: bool = False
 
     @property
     def mean_outcome(self) -> str:
@@ -507,11 +510,12 @@ def _build(
     unit = meaning or ("" if dataset is None else dataset.outcomes.get(roles.outcome, ""))
     if observed.times is not None and dataset is not None:
         unit = unit.split(" ")[0]  # "years from registration to death"
+    in_trial = dataset is not None and dataset.randomized and roles.treatment == dataset.treatment
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
         roles.direction is not None, _option_of(roles.propensity, known), chances, options, how, offer_costs,
-        taker_cost, limits=limits, combined=combined,
+        taker_cost, limits=limits, combined=combined, randomized=propensity is not None or in_trial,
     )  # fmt: skip
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from policytree.data.controls import named_like_a_control
 from policytree.data.feature_encoder import as_pandas, first_repeated
 from policytree.exceptions import InputError, quoted
 
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 YES, NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0", "none")
-CONTROL_NAMES = (
-    "placebo", "control", "none", "no", "0", "untreated", "no treatment", "sham", "obs", "observation", "standard",
-    "standard of care", "soc", "standard care", "usual care", "care as usual", "treatment as usual", "wait list",
-    "waitlist", "waiting list",
-)  # fmt: skip
-_BREAKS = re.compile(r"[\s_-]+")
 MOST_ORDERED = 4  # columns of new rows, all orders of which are tried against known labels
 MOST_LEVELS = 20  # of one treatment; more are doses or names
 THIN = 30  # rows of a combination; with fewer, outcome models determine most of its value
@@ -32,11 +26,6 @@ def level_text(level: Any) -> str:
     """A treatment's label as text, whole numbers without a point: a column of 0 and 1 with gaps is of floats."""
     whole = isinstance(level, float) and level.is_integer()
     return str(int(level) if whole else level).strip()
-
-
-def named_like_a_control(label: Any) -> bool:
-    """Whether a label is one of those that controls usually have."""
-    return _BREAKS.sub(" ", level_text(label).casefold()).strip() in (*CONTROL_NAMES, "false")
 
 
 def _folded(level: Any) -> str:

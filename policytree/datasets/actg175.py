@@ -25,6 +25,7 @@ def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
     frame = raw.assign(arm=raw["arms"].map(dict(enumerate(_ARMS)))).drop(columns=["arms", "treat"])
     frame = frame.drop(columns=[column for column in frame.columns if column.startswith("Unnamed")])  # row numbers
     return Dataset(
+        randomized=True,
         name=name,
         frame=frame,
         treatment="arm",

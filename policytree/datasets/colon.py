@@ -39,6 +39,7 @@ def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
     frame["first_event"] = recurrence["status"].mask(died_first, 2).astype(int)
     frame["recurred_or_died"] = (frame["first_event"] > 0).astype(int)
     return Dataset(
+        randomized=True,
         name=name,
         frame=frame.reset_index(drop=True),
         treatment="arm",

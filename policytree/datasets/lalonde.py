@@ -30,6 +30,7 @@ def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
         survey = pd.read_csv(data_file(file, _SOURCE, data_dir))
         raw = pd.concat([raw[raw["treat"] == 1], survey[raw.columns]], ignore_index=True)
     return Dataset(
+        randomized=file is None,
         name=name,
         frame=raw.assign(treat=raw["treat"].map({0: "control", 1: "training"})),
         treatment="treat",

@@ -17,6 +17,7 @@ def load(name: str, data_dir: str | os.PathLike | None) -> Dataset:
     raw = pd.read_stata(packaged_file("causaldata", "nsw_mixtape/nsw_mixtape.dta"))
     frame = raw.drop(columns="data_id").astype(float)
     return Dataset(
+        randomized=True,
         name=name,
         frame=frame.assign(treat=np.where(frame["treat"] == 1, "training", "control")),
         treatment="treat",

@@ -115,6 +115,7 @@ def load(
     if sites == "every_arm":
         frame = _where_every_arm_was_offered(frame, treatments[arms])
     return Dataset(
+        randomized=True,
         name="rand-hie",
         frame=frame,
         treatment=treatments[arms],

@@ -40,6 +40,9 @@ class Dataset:
         Column of the cluster: rows that share it are dependent.
     propensity : mapping of label to float, or None
         Known randomisation probabilities, the same for every row; None if they must be estimated given ``X`` and ``W``.
+    randomized : bool
+        Whether arms were drawn by lot: the mixture that was drawn is then no standard to compare rules with. Chances
+        may be unknown (``propensity`` is None) or differ between strata.
     description, source, licence : str
     event : mapping of str to str
         For outcomes that are times, some of them censored: the column that is 1 where the event was seen, 0 where the
@@ -78,6 +81,7 @@ class Dataset:
     horizon: Mapping[str, float] = field(default_factory=dict)
     entry: Mapping[str, str] = field(default_factory=dict)
     instrument: str | None = None
+    randomized: bool = False
 
     @property
     def outcome(self) -> str:

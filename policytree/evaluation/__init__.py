@@ -30,8 +30,9 @@ from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafVa
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.fixed_rules import RuleValues, compare_rules
 from policytree.evaluation.policy_value.optimism import Optimism
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY, STATUS_QUO
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards, held_out_rewards
-from policytree.evaluation.policy_value.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable
+from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.values import policy_difference, policy_value
 from policytree.evaluation.policy_value.verdict import Gain, Reason, SecondOpinion, Verdict
 from policytree.evaluation.sensitivity.exclusion import ExclusionSensitivity, exclusion_sensitivity
@@ -50,6 +51,7 @@ from policytree.evaluation.targeting.rate import Ranking, rank_average_treatment
 from policytree.evaluation.targeting.spend import policy_shares, policy_spend
 
 __all__ = [
+    "AS_RANDOMIZED",
     "DIRECTIONS",
     "HELD_OUT",
     "PLUG_IN",

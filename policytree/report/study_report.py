@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
+from policytree.evaluation import PolicyValueTable, Verdict
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
 from policytree.exceptions import InputError
 from policytree.report.base import Report
 from policytree.report.content import Content
 from policytree.report.material import About, Material, Study, checked_results
-from policytree.report.sections.answer import verdict_section, warnings_section
+from policytree.report.sections.answer import spoken, verdict_section, warnings_section
 from policytree.report.sections.credibility import doubted, means_section, rewards_check
 from policytree.report.sections.depth import depth_section
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
@@ -97,6 +98,8 @@ class StudyReport(Report):
         Sections of paragraphs, facts, tables, trees and pictures, as data.
     tree : Tree
         The model's tree with the shortest thresholds that send every row the same way: the one that is shown.
+    verdict : Verdict or None
+        The verdict as the report says it; None without held-out values.
 
     Raises
     ------
@@ -171,7 +174,10 @@ class StudyReport(Report):
         self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
         material = Material(study, model, self.tree, encoded, checked_results(results))
         check = rewards_check(study, material.rewards, material.learning)
-        self.content = make_content(replace(material, results=doubted(study, check, material.results)))
+        material = replace(material, results=doubted(study, check, material.results))
+        values = material.only(PolicyValueTable)
+        self.verdict: Verdict | None = None if values is None else spoken(material, values.verdict)
+        self.content = make_content(material)
 
 
 def make_study(

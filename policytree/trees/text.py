@@ -207,3 +207,76 @@ def to_rules(tree: Tree) -> pd.DataFrame:
         paths[int(tree.children_left[node])] = [*paths[node], label]
         paths[int(tree.children_right[node])] = [*paths[node], f"not ({label})"]
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("leaf")
+
+
+def rule_sentence(tree: Tree, most: int = 3) -> str:
+    """The rule in a sentence, such as "Give drug to those with age ≤ 50, none to the others".
+
+    Parameters
+    ----------
+    tree : Tree
+    most : int
+        Paths that are named at most; a tree that needs more has no sentence.
+
+    Returns
+    -------
+    str
+        "" if the tree is too large.
+    """
+    if tree.node_count == 1:
+        return f"Give {action_label(tree, 0)} to everybody."
+    paths: dict[str, list[str]] = {}
+
+    def walk(node: int, path: list[tuple[int, bool]]) -> None:
+        if tree.is_leaf[node]:
+            paths.setdefault(action_label(tree, node), []).append(_joined(tree, path))
+            return
+        walk(int(tree.children_left[node]), [*path, (node, True)])
+        walk(int(tree.children_right[node]), [*path, (node, False)])
+
+    walk(0, [])
+    rest = max(reversed(paths), key=lambda action: len(paths[action]))  # of several, the last one
+    named = {action: said for action, said in paths.items() if action != rest}
+    if sum(len(said) for said in named.values()) > most:
+        return ""
+    parts = [f"{action} to those with {' or with '.join(said)}" for action, said in named.items()]
+    return f"Give {', '.join([*parts, f'{rest} to the others'])}." if parts else f"Give {rest} to everybody."
+
+
+def _joined(tree: Tree, path: list[tuple[int, bool]]) -> str:
+    """The answers on a path, those about one number together: "30 < age ≤ 40 and sex = male"."""
+    bounds: dict[int, list[float]] = {}
+    said: dict[int, list[str]] = {}
+    for node, yes in path:
+        j, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        feature = tree.features[j]
+        if _is_about_a_number(tree, node):
+            ends = bounds.setdefault(j, [-np.inf, np.inf])
+            ends[int(yes)] = min(ends[1], threshold) if yes else max(ends[0], threshold)
+            continue
+        label = split_label(tree, node, missing=False)
+        names = feature.names_at(threshold) if feature.kind != CATEGORICAL else None
+        if not yes and names is not None:
+            label = f"{shown(feature.name)} = {shown(names[1])}"
+        elif not yes:
+            label = label.replace(" = ", " ≠ ", 1) if " = " in label else f"not ({label})"
+        said.setdefault(j, []).append(label)
+    parts = []
+    for j in dict.fromkeys(int(tree.feature[node]) for node, _ in path):
+        name = shown(tree.features[j].name)
+        low, high = bounds.get(j, (-np.inf, np.inf))
+        if np.isfinite(low) and np.isfinite(high):
+            parts.append(f"{format_threshold(low)} < {name} ≤ {format_threshold(high)}")
+        elif np.isfinite(low) or np.isfinite(high):
+            parts.append(
+                f"{name} > {format_threshold(low)}" if np.isfinite(low) else f"{name} ≤ {format_threshold(high)}"
+            )
+        parts += said.get(j, [])
+    return " and ".join(parts)
+
+
+def _is_about_a_number(tree: Tree, node: int) -> bool:
+    feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
+    if feature.kind == CATEGORICAL or tree.asks_for_missing(node) is not None:
+        return False
+    return feature.names_at(threshold) is None

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 from policytree.cli.controls import chosen_control
 from policytree.cli.study import Roles, study_of_table
-from tests.cli.running import design
+from tests.cli.running import design, run
 
 
 def study_with(labels):
@@ -75,3 +77,24 @@ def test_a_run_says_what_it_compares_with(tmp_path):
     report = " ".join((tmp_path / "o" / "report.txt").read_text().split())
     assert "drug - placebo" in report and "placebo - drug" not in report
     assert json.loads((tmp_path / "o" / "tree.json").read_text())["design"]["options"]["control"] == "placebo"
+
+
+def test_the_command_line_and_python_agree_to_the_sentence(tmp_path):
+    """The same 445 men and the same settings: one control, one reference, one verdict."""
+    code, out, err = run(
+        "design", "--dataset", "nsw", "--max-depth", "1", "--min-samples-leaf", "20",
+        "--min-samples-per-treatment", "2", "--cv", "2", "--repeats", "2", "--seed", "0", "--json", "-o",
+        tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    said, study = json.loads(out)["verdict"], load_dataset("nsw")
+    data = study.fit_arguments()
+    model = DRPolicyTree(
+        max_depth=1, min_samples_leaf=20, min_samples_per_treatment=2, cv=2, direction=study.direction, random_state=0
+    ).fit(**data)
+    table = cross_val_policy_value(model, **data, randomized=study.randomized, cv=2, n_repeats=2, random_state=0)
+    found = table.verdict
+    assert (said["rule"], said["reference"]) == (found.rule, found.reference) and found.reference == "always control"
+    words = replace(found, words=replace(found.words, unit="dollars"))
+    assert said["sentence"] == str(words)
+    assert "status quo" not in table.estimates and "what people got" not in said["sentence"]

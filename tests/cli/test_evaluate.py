@@ -37,13 +37,13 @@ def test_the_numbers_are_those_of_the_library(designed, new):
     threshold = json.loads((folder / "out" / "tree.json").read_text())["threshold"][0]
     policy = np.where(data["age"] <= threshold, "drug", "None")
     values = {row["rule"]: row for row in found["values"]}
-    assert set(values) == {"policy tree", "always None", "always drug", "status quo"}
+    assert set(values) == {"policy tree", "always None", "always drug", "as randomised"}
     expected = policy_value(policy, rewards, groups=data["clinic"])
     for end in ("value", "lower", "upper"):
         assert values["policy tree"][end] == pytest.approx(getattr(expected, end), rel=1e-9)
     against = policy_difference(policy, "drug", rewards, groups=data["clinic"])
     assert values["always drug"]["difference_lower"] == pytest.approx(against.lower, rel=1e-9)
-    assert values["status quo"]["value"] == pytest.approx(data["y"].mean())
+    assert values["as randomised"]["value"] == pytest.approx(data["y"].mean())
     assert found["verdict"]["rule"] == "policy tree"
     assert (found["rows"], found["clusters"]) == (300, data["clinic"].nunique())
 
@@ -107,4 +107,4 @@ def test_arm_costs_lower_every_value_by_what_is_given(designed, new):
     share = (trial(300, seed=9)["arm"] == "drug").mean()
     assert free["always None"] == pytest.approx(dear["always None"])
     assert free["always drug"] - dear["always drug"] == pytest.approx(10)
-    assert free["status quo"] - dear["status quo"] == pytest.approx(10 * share)
+    assert free["as randomised"] - dear["as randomised"] == pytest.approx(10 * share)

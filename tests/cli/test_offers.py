@@ -109,7 +109,7 @@ def test_the_rule_over_offers_is_that_of_the_library(designed, tree):
     found = {row["rule"]: row["value"] for row in held_out[0]["numbers"]}
     assert found == pytest.approx({rule: e.value for rule, e in rule.values.estimates.items()}, rel=1e-9)
     paid = data["score"] - (data["taken"] == "programme") - 0.2 * (data["offer"] == "voucher")
-    assert found["status quo"] == pytest.approx(paid.mean(), rel=1e-9)
+    assert found["as randomised"] == pytest.approx(paid.mean(), rel=1e-9)
 
 
 def test_the_saved_tree_is_judged_by_new_offers(designed):
@@ -123,7 +123,7 @@ def test_the_saved_tree_is_judged_by_new_offers(designed):
     )  # fmt: skip
     values = {row["rule"]: row["value"] for row in found["values"]}
     assert values["always programme"] == pytest.approx(fitted.rewards_["programme"].mean(), rel=1e-9)
-    assert values["status quo"] == pytest.approx(fitted.outcome_.mean(), rel=1e-9)
+    assert values["as randomised"] == pytest.approx(fitted.outcome_.mean(), rel=1e-9)
     assert "Gain in mean score over nothing if everybody followed the rule" in found["about"]
     new.drop(columns="offer").to_csv(folder / "without.csv", index=False)
     lacking = run("evaluate", folder / "out" / "tree.json", folder / "without.csv")
@@ -141,7 +141,7 @@ def test_json_has_the_effect_and_the_rule_over_offers_of_rows_that_learnt(files)
     assert offers["rule"]["verdict"]["sentence"] and offers["rule"]["certificate"]["gap"] == 0.0
     assert "before costs" not in offers["rule"]["verdict"]["sentence"]
     assert found["outcome"]["instrument"] == "offer" and found["outcome"]["value"] == "gain in mean score over nothing"
-    assert {row["rule"] for row in offers["rule"]["values"]} >= {"always none", "always voucher", "status quo"}
+    assert {row["rule"] for row in offers["rule"]["values"]} >= {"always none", "always voucher", "as randomised"}
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_it_writes_a_whole_report(designed):
     assert page.count("data-form") == 3  # two trees, and the script that looks for them
     assert "policytree design" in page and "220 in 55 clusters (clinic)" in page
     values = pd.read_csv(folder / "values.csv", index_col=0)
-    assert {"regime", "always drug then more", "status quo", "decide at visit 1 only"} <= set(values.index)
+    assert {"regime", "always drug then more", "as randomised", "decide at visit 1 only"} <= set(values.index)
     sequences = pd.read_csv(folder / "sequences.csv", index_col=0)
     wide = visits().pivot(index="patient", columns="visit", values="arm")
     both = ((wide[1] == "talk") & (wide[2].isna() | (wide[2] == "switch"))).sum()

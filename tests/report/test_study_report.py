@@ -66,7 +66,8 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     assert [section.key for section in content.sections] == ORDER
     assert [section.key for section in content.sections if not section.folded] == FIRST
     assert [s.folded for s in Content.from_dict(content.to_dict()).sections] == [s.folded for s in content.sections]
-    assert content.section("verdict").blocks[0] == Words(str(values.verdict), "lead")
+    assert content.section("verdict").blocks[0] == Words(str(report.verdict), "lead")
+    assert report.verdict.rule == values.verdict.rule
     frame, shown = values.to_frame(), table_of(content, "values")
     assert [row[0] for row in shown.rows] == [row["rule"] for row in shown.numbers] == list(frame.index)
     assert [row["value"] for row in shown.numbers] == pytest.approx(frame["value"].tolist())

@@ -83,8 +83,8 @@ class HeterogeneityTest:
         p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
         if self.p_value >= WEAK:
             return (
-                f"No sign that effects differ between people: {p}. A rule that treats people differently has nothing "
-                "to build on, as far as these data can tell."
+                f"No sign that effects differ between people: {p}. There are no effect differences for a rule to use, "
+                "as far as these data can tell."
             )
         how = (
             "Effects differ between people" if self.p_value < STRONG else "Some sign that effects differ between people"

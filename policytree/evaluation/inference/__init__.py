@@ -11,4 +11,5 @@ partial_identification.py    bounds of a quantity that the data do not pin down,
                              interval
 simultaneous.py              intervals that hold together: critical values and medians of the largest of several
                              correlated estimates
+step_down.py                 which rules are shown better: closed tests of several treatments and one learnt rule
 """

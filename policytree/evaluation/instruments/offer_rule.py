@@ -188,7 +188,7 @@ def offer_rule(
 
 def _net_only(verdict: Verdict) -> Verdict:
     """Without gains before what offers cost, which would still be net of what takers cost."""
-    gains = {name: getattr(verdict, name) for name in ("tree", "treatment", "plug_in_better")}
+    gains = {name: getattr(verdict, name) for name in ("tree", "treatment")}
     return replace(verdict, **{name: replace(gain, gross=None) for name, gain in gains.items() if gain is not None})
 
 

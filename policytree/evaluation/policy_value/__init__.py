@@ -7,6 +7,7 @@ effects.py         average effects of treatments in the population that rewards 
 fixed_rules.py     the values of fixed rules on rows that did not influence them, side by side
 optimism.py        optimism: the value of a rule on the rows that chose it, less its value on held-out rows
 refits.py          refitting a learner without some rows, and its predictions for them; refits in parallel
+rule_names.py      names of the rules of a table
 sample_split.py    sample splitting: held-out rewards, and predictions for them by models fitted to the other rows
 tables.py          the table that :func:`policytree.cross_val_policy_value` returns
 validation.py      which rows train and which evaluate: repeated cross-fitting, sequential validation, a single split

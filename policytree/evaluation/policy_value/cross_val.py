@@ -14,6 +14,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_level
+from policytree.data.controls import recognised_control
 from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
@@ -29,7 +30,8 @@ from policytree.evaluation.policy_value.refits import (
     refit,
     shown_policy,
 )
-from policytree.evaluation.policy_value.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY, STATUS_QUO, fixed_rules
+from policytree.evaluation.policy_value.tables import PolicyValueTable, Repetition
 from policytree.evaluation.policy_value.validation import (
     FEWEST_REPEATS,
     REPEATED,
@@ -39,6 +41,8 @@ from policytree.evaluation.policy_value.validation import (
 )
 from policytree.evaluation.policy_value.verdict import Difference, Rules, SecondOpinion, Verdict, decide
 from policytree.exceptions import InputError, quoted
+from policytree.trees.text import rule_sentence
+from policytree.trees.tree import Tree
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 from policytree.weighting.target_arguments import stacks_target
@@ -62,6 +66,7 @@ def cross_val_policy_value(
     outcomes: Mapping[str, Any] | None = None,
     subgroups: Table | None = None,
     control: Any = None,
+    randomized: bool | None = None,
     rivals: Mapping[str, Any] | None = None,
     second_opinion: str | None = None,
     validation: str = REPEATED,
@@ -83,9 +88,11 @@ def cross_val_policy_value(
         Cross-fitting: every fold is judged by a rule learnt from the other folds, and all of it is repeated with other
         draws of the folds. With the pooled estimates ``theta_r`` and their cluster-robust variances ``s_r^2`` of
         repetition ``r``, the value is the mean ``theta``, and its variance ``N + kappa b``: ``N`` = mean of ``s_r^2``,
-        ``b = sum_r (theta_r - theta)^2 / (R - 1)``, ``kappa = 1`` for at most five folds, else ``K / 2 - 1 + 1 / R``.
-        ``N`` alone is too small, since every fold's rule has seen the noise of the other folds; ``b`` stands for that
-        covariance. No theorem, but held to simulations (``benchmarks/held_out_coverage.py``): intervals of 94 to 98 %.
+        ``b = sum_r (theta_r - theta)^2 / (R - 1)``, ``kappa = .3 + 1 / R`` for three to five folds. ``N`` alone is too
+        small, since every fold's rule has seen the noise of the other folds; ``b`` stands for that covariance. No
+        theorem, but held to simulations (``benchmarks/power.py``, ``held_out_coverage.py``): intervals of 94 to 98 %.
+        Rules that nobody learns, such as one treatment for all, are judged by the mean of each row's scores over the
+        repetitions, with the variance of one estimate from influences.
     "sequential"
         Half of the rows only learn; the rest comes in ``cv`` blocks, each judged by a rule learnt from all rows before
         it. Given the past, each block's scores are independent, so that a martingale central limit theorem holds,
@@ -115,7 +122,12 @@ def cross_val_policy_value(
         Columns that divide people into groups, as for :meth:`DRPolicyTree.fit`: the table has the held-out value, and
         the shares of treatments, by group.
     control : optional
-        Label of the treatment that a rule must be shown better than to be recommended; what people got by default.
+        Label of the treatment that a rule must be shown better than to be recommended. By default the only treatment
+        that is named like a control ("placebo", "usual care", 0, ...); else what people got or, where treatments were
+        drawn by lot, none: then treatments are compared with each other.
+    randomized : bool, optional
+        Whether treatments were drawn by lot: nobody would get the mixture that was drawn, so it is no reference. By
+        default this is so where ``propensity`` is given.
     rivals : mapping of str to estimator, optional
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
         :class:`PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the tree, net of
@@ -190,16 +202,18 @@ def cross_val_policy_value(
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
     groups_of = {} if subgroups is None else subgroup_columns(subgroups, seen.n)
-    control = None if control is None else known_label(control, seen.treatments.tolist(), "control")
+    labels = seen.treatments.tolist()
+    control = recognised_control(labels) if control is None else known_label(control, labels, "control")
+    names = rule_names(seen, control, propensity is not None if randomized is None else randomized)
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
     if second_opinion is not None:
         check_choice(second_opinion, "second_opinion", PROPENSITY_LEARNERS)
     run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, other=second_opinion)
     refitter = Refitter(estimator, run, n_jobs, teller, executor)
-    repetitions, by_other = _repetitions(refitter, data, drawn, level)
+    repetitions, by_other = _repetitions(refitter, data, drawn, names, level)
     teller.warn_overlap("In cross-validation", "the folds")
-    table = _table(estimator, data, drawn, repetitions, level, control)
+    table = _table(estimator, data, drawn, repetitions, level, names)
     if data.further or groups_of:
         judged = held_out_groups(repetitions, groups_of, seen, drawn) if groups_of else None
         table = replace(
@@ -215,12 +229,19 @@ def cross_val_policy_value(
     if second_opinion is None:
         return table
     differences = _estimates(by_other, seen, drawn, level)[1]
-    verdict = _verdict(data, drawn, by_other, differences, level, control)[0]
+    verdict = _verdict(data, drawn, by_other, differences, level, names)[0]
     return replace(table, second_opinion=SecondOpinion(PROPENSITY_LEARNERS[second_opinion], verdict))
 
 
+def rule_names(seen: Observed, control: Any, randomized: bool) -> Rules:
+    """Names of the rules that a verdict is about, by the label of the control (None: no control)."""
+    arms = tuple(f"always {label}" for label in seen.treatments)
+    reference = None if control is None else f"always {control}"
+    return Rules(POLICY, None if randomized else STATUS_QUO, arms, reference)
+
+
 def _repetitions(
-    refitter: Refitter, data: Data, validation: Validation, level
+    refitter: Refitter, data: Data, validation: Validation, names: Rules, level
 ) -> tuple[list[Repetition], list[Repetition]]:
     """All refits, at once, or repetition by repetition where they may end early; and as others judge them."""
     count = len(validation.plans)
@@ -232,10 +253,10 @@ def _repetitions(
     for batch in batches:
         judged = refitter.run([fit for repetition in batch for fit in validation.fits(repetition)])
         parts = [[j for j in judged if j.fit.repetition == r] for r in batch]
-        repetitions += [_assembled(part, data, validation) for part in parts]
+        repetitions += [_assembled(part, data, validation, names) for part in parts]
         if judged[0].other_rewards is not None:
             others = [[replace(j, rewards=j.other_rewards, training=None) for j in part] for part in parts]
-            by_other += [_assembled(part, data, validation) for part in others]
+            by_other += [_assembled(part, data, validation, names) for part in others]
         if validation.adaptive and settled(repetitions, data.seen, validation, level):
             break
     return repetitions, by_other
@@ -248,7 +269,7 @@ def settled(repetitions: Sequence[Repetition], seen: Observed, validation: Valid
     return all(e.between_variance <= SMALL_SHARE * e.standard_error**2 for e in everything)
 
 
-def _assembled(judged: list[Judged], data: Data, validation: Validation) -> Repetition:
+def _assembled(judged: list[Judged], data: Data, validation: Validation, names: Rules) -> Repetition:
     """Put the parts of one repetition together, in the order of the judged rows."""
     rows = validation.judged()
     order = np.argsort(np.concatenate([j.fit.test for j in judged]))
@@ -262,18 +283,19 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation) -> Repe
     rivals = {name: whole(j.rivals[name] for j in judged) for name in judged[0].rivals}
     scores = {POLICY: rewards[every, policy]}
     scores |= {f"always {label}": rewards[:, k] for k, label in enumerate(seen.treatments)}
-    scores |= {STATUS_QUO: whole(j.outcome for j in judged), PLUG_IN: rewards[every, plug_in]}
+    own = names.status_quo or AS_RANDOMIZED
+    scores |= {own: whole(j.outcome for j in judged), PLUG_IN: rewards[every, plug_in]}
     scores |= {name: rewards[every, codes] for name, codes in rivals.items()}
     return Repetition(
         validation.plans[judged[0].fit.repetition], seen.treatments[policy], seen.treatments[plug_in],
         {name: seen.treatments[codes] for name, codes in rivals.items()},
         pd.DataFrame(rewards, index=seen.index[rows], columns=seen.treatments), scores, tuple(j.tree for j in judged),
-        _judgements(judged), _further_scores(judged, whole, policy, plug_in, rivals, seen.treatments),
+        _judgements(judged), _further_scores(judged, whole, own, policy, plug_in, rivals, seen.treatments),
     )  # fmt: skip
 
 
 def _further_scores(
-    judged: list[Judged], whole, policy, plug_in, rivals: Mapping[str, np.ndarray], treatments
+    judged: list[Judged], whole, own: str, policy, plug_in, rivals: Mapping[str, np.ndarray], treatments
 ) -> dict[str, dict[str, np.ndarray]]:
     """What every rule brings every judged row by further outcomes."""
     out = {}
@@ -282,8 +304,7 @@ def _further_scores(
         every = np.arange(len(rewards))
         scores = {POLICY: rewards[every, policy]}
         scores |= {f"always {label}": rewards[:, k] for k, label in enumerate(treatments)}
-        own = whole(j.further_own[name] for j in judged)
-        out[name] = scores | {STATUS_QUO: own, PLUG_IN: rewards[every, plug_in]}
+        out[name] = scores | {own: whole(j.further_own[name] for j in judged), PLUG_IN: rewards[every, plug_in]}
         out[name] |= {rival: rewards[every, codes] for rival, codes in rivals.items()}
     return out
 
@@ -310,7 +331,11 @@ def _estimates(
 ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
     """Values of all rules on the held-out rows, and the policy's paired differences."""
     rules = list(repetitions[0].scores)
-    estimates = {rule: validation.estimate([r.scores[rule] for r in repetitions], seen, level) for rule in rules}
+    fixed = fixed_rules(seen)
+    estimates = {
+        rule: validation.estimate([r.scores[rule] for r in repetitions], seen, level, learnt=rule not in fixed)
+        for rule in rules
+    }
     differences = {
         rule: validation.estimate([r.scores[POLICY] - r.scores[rule] for r in repetitions], seen, level)
         for rule in rules
@@ -320,13 +345,14 @@ def _estimates(
 
 
 def _table(
-    estimator, data: Data, validation: Validation, repetitions: list[Repetition], level, control
+    estimator, data: Data, validation: Validation, repetitions: list[Repetition], level, names: Rules
 ) -> PolicyValueTable:
     """Estimates, the comparison with the best treatment, and the verdict."""
     estimates, differences = _estimates(repetitions, data.seen, validation, level)
     if estimates[POLICY].n_clusters < 2:
         raise InputError("A standard error needs at least two held-out rows or clusters; pass more data.")
-    verdict, best = _verdict(data, validation, repetitions, differences, level, control)
+    verdict, best = _verdict(data, validation, repetitions, differences, level, names)
+    verdict = _told(verdict, estimator, data, validation, repetitions)
     return PolicyValueTable(
         verdict, estimates, differences, best, data.direction, tuple(repetitions), validation.judged(), validation,
         data.seen, _agreement(estimator, data, validation, repetitions),
@@ -335,18 +361,39 @@ def _table(
 
 
 def _verdict(
-    data: Data, validation: Validation, repetitions: list[Repetition], differences: dict[str, Estimate], level, control
+    data: Data,
+    validation: Validation,
+    repetitions: list[Repetition],
+    differences: dict[str, Estimate],
+    level,
+    names: Rules,
 ) -> tuple[Verdict, BestComparison]:
     """Which rule to use, and the comparison with the best treatment that it rests on."""
 
     def difference(a: str, b: str) -> Estimate:
         scores = [r.scores[a] - r.scores[b] for r in repetitions]
-        return validation.estimate(scores, data.seen, level)
+        return validation.estimate(scores, data.seen, level, learnt=not {a, b} <= fixed)
 
-    arms = tuple(f"always {label}" for label in data.seen.treatments)
-    best = compare_with_best_arm(arms, differences, difference, data.direction)
-    rules = Rules(POLICY, STATUS_QUO, arms, None if control is None else f"always {control}", PLUG_IN)
-    return decide(best, rules, difference, data.direction, _gross(data, validation, repetitions, level)), best
+    fixed = fixed_rules(data.seen)
+    best = compare_with_best_arm(names.arms, differences, difference, data.direction)
+    return decide(best, names, difference, data.direction, _gross(data, validation, repetitions, level)), best
+
+
+def _told(verdict: Verdict, estimator, data: Data, validation: Validation, repetitions: list[Repetition]) -> Verdict:
+    """With the rule in words, if the estimator was fitted on these rows, and the share of people that it changes."""
+    rows, seen, reference = validation.judged(), data.seen, verdict.reference
+    shown = shown_policy(estimator, data, rows)
+    tree = getattr(estimator, "tree_", None)
+    in_words = rule_sentence(tree) if shown is not None and isinstance(tree, Tree) else ""
+    if reference is None or seen.study is not None:
+        return replace(verdict, in_words=in_words)
+    own = seen.treatments[seen.arm[rows]]
+    if reference != STATUS_QUO:
+        own = next(label for label in seen.treatments if f"always {label}" == reference)
+    policies = [r.policy for r in repetitions] if shown is None else [shown]
+    weight = None if seen.sample_weight is None else seen.sample_weight[rows]
+    changed = float(np.mean([np.average(policy != own, weights=weight) for policy in policies]))
+    return replace(verdict, in_words=in_words, changed=changed)
 
 
 def _gross(data: Data, validation: Validation, repetitions: list[Repetition], level) -> Difference | None:
@@ -361,7 +408,7 @@ def _gross(data: Data, validation: Validation, repetitions: list[Repetition], le
     every, labels = np.arange(len(costs)), pd.Index(seen.treatments)
 
     def spent(rule: str, repetition: Repetition) -> np.ndarray:
-        if rule == STATUS_QUO:
+        if rule == STATUS_QUO:  # never as randomised: no verdict is about that
             codes = seen.arm[validation.judged()]
         elif rule == POLICY:
             codes = labels.get_indexer(pd.Index(repetition.policy))
@@ -371,7 +418,7 @@ def _gross(data: Data, validation: Validation, repetitions: list[Repetition], le
 
     def difference(a: str, b: str) -> Estimate:
         scores = [r.scores[a] - r.scores[b] + sign * (spent(a, r) - spent(b, r)) for r in repetitions]
-        return validation.estimate(scores, seen, level)
+        return validation.estimate(scores, seen, level, learnt=POLICY in (a, b))
 
     return difference
 
@@ -397,7 +444,7 @@ def _agreement(estimator, data: Data, validation: Validation, repetitions: list[
 
 def _checked_rivals(rivals: Mapping[str, Any] | None, treatments: np.ndarray) -> Mapping[str, Any]:
     """Refuse names that a row of the table has already."""
-    taken = {POLICY, STATUS_QUO, PLUG_IN, *(f"always {label}" for label in treatments)}
+    taken = {POLICY, STATUS_QUO, AS_RANDOMIZED, PLUG_IN, *(f"always {label}" for label in treatments)}
     if rivals is not None and not isinstance(rivals, Mapping):
         raise InputError(f"rivals must be a mapping of names to estimators or None; got {quoted(rivals)}.")
     for name in rivals or {}:

@@ -12,11 +12,13 @@ import pandas as pd
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
+from policytree.data.controls import recognised_control
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.inputs import check_direction, known_label, policy_scores, reward_frame
-from policytree.evaluation.policy_value.tables import POLICY, STATUS_QUO, rule_frame
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, POLICY, STATUS_QUO
+from policytree.evaluation.policy_value.tables import rule_frame
 from policytree.evaluation.policy_value.values import checked_estimate
 from policytree.evaluation.policy_value.verdict import Rules, Verdict, decide
 from policytree.exceptions import InputError
@@ -63,6 +65,7 @@ def compare_rules(
     *,
     others: Mapping[str, Any] | None = None,
     control: Any = None,
+    randomized: bool = False,
     before_costs: tuple[Table, Column] | None = None,
     direction: str = "maximize",
     groups: Column | None = None,
@@ -85,7 +88,11 @@ def compare_rules(
     others : mapping of str to policies, optional
         Further rules by name.
     control : optional
-        Label of the treatment that a rule must beat to be recommended; by default the rule must beat the status quo.
+        Label of the treatment that a rule must beat to be recommended. By default the only treatment that is named like
+        a control; else the status quo or, where treatments were drawn by lot, none: then treatments are compared with
+        each other.
+    randomized : bool
+        Whether treatments were drawn by lot: nobody would get that mixture, which is then called "as randomised".
     before_costs : (DataFrame of shape (n, K), array of shape (n,)), optional
         ``rewards`` and ``status_quo`` before costs; the verdict then states gains before costs as well.
     direction : {"maximize", "minimize"}
@@ -104,12 +111,14 @@ def compare_rules(
     check_direction(direction)
     table = reward_frame(rewards)
     arms = {f"always {label}": label for label in table.columns}
-    taken = {POLICY, STATUS_QUO, *arms} & set(others or {})
+    own = AS_RANDOMIZED if randomized else STATUS_QUO
+    taken = {POLICY, own, *arms} & set(others or {})
     if taken:
         raise InputError(f"others holds {min(taken)!r}, which is the name of another rule of the table.")
     rules = {POLICY: policy, **arms, **(others or {})}
-    scores = _scores(rules, table, status_quo)
-    control = None if control is None else known_label(control, table.columns.tolist(), "control")
+    scores = _scores(rules, table, status_quo, own)
+    labels = table.columns.tolist()
+    control = recognised_control(labels) if control is None else known_label(control, labels, "control")
 
     def estimate(values: np.ndarray) -> Estimate:
         return checked_estimate(values, groups, sample_weight, level)
@@ -119,19 +128,20 @@ def compare_rules(
 
     gross = None
     if before_costs is not None:
-        before = _scores(rules, reward_frame(before_costs[0]), before_costs[1])
+        before = _scores(rules, reward_frame(before_costs[0]), before_costs[1], own)
 
         def gross(a: str, b: str) -> Estimate:
             return estimate(before[a] - before[b])
 
     differences = {name: difference(POLICY, name) for name in scores if name != POLICY}
     best = compare_with_best_arm(tuple(arms), differences, difference, direction)
-    named = Rules(POLICY, STATUS_QUO, tuple(arms), None if control is None else f"always {control}")
+    reference = None if control is None else f"always {control}"
+    named = Rules(POLICY, None if randomized else STATUS_QUO, tuple(arms), reference)
     verdict = decide(best, named, difference, direction, gross)
     return RuleValues(verdict, {k: estimate(v) for k, v in scores.items()}, differences, best, direction)
 
 
-def _scores(rules: Mapping[str, Any], rewards: pd.DataFrame, status_quo: Column) -> dict[str, np.ndarray]:
+def _scores(rules: Mapping[str, Any], rewards: pd.DataFrame, status_quo: Column, own: str) -> dict[str, np.ndarray]:
     """The reward of every row under every rule."""
     scores = {name: policy_scores(rule, rewards, name) for name, rule in rules.items()}
-    return scores | {STATUS_QUO: np.asarray(status_quo, dtype=np.float64)}
+    return scores | {own: np.asarray(status_quo, dtype=np.float64)}

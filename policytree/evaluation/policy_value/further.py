@@ -14,10 +14,10 @@ from scipy.special import stdtr
 from policytree.estimators.limited import Subgroups
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text
+from policytree.evaluation.policy_value.rule_names import POLICY, fixed_rules
 from policytree.evaluation.policy_value.validation import Validation
 from policytree.weighting.observed import Observed
 
-POLICY = "policy tree"
 WITHOUT_LIMITS = "tree without limits"  # a rival: what limits on outcomes and groups cost, held out
 
 
@@ -27,7 +27,9 @@ def further_values(
     """Held-out means of further outcomes under every rule."""
     return {
         name: {
-            rule: validation.estimate([r.further[name][rule] for r in repetitions], seen, level)
+            rule: validation.estimate(
+                [r.further[name][rule] for r in repetitions], seen, level, learnt=rule not in fixed_rules(seen)
+            )
             for rule in repetitions[0].further[name]
         }
         for name in repetitions[0].further
@@ -292,13 +294,17 @@ def limit_statement(name: str, limit: Limit, found: Estimate) -> str:
     )
 
 
-def broken_limits(rule: str, further: Mapping[str, Mapping[str, Estimate]], limits: Mapping[str, Limit]) -> list[str]:
+def broken_limits(
+    rule: str | None, further: Mapping[str, Mapping[str, Estimate]], limits: Mapping[str, Limit]
+) -> list[str]:
     """A sentence for every limit that a recommended rule, by its name in the table, does not keep to, held out.
 
     A verdict is about the main outcome: one treatment for all, or what people got, may break limits that the tree was
     made to keep.
     """
-    lines = []
+    lines: list[str] = []
+    if rule is None:
+        return lines
     for name, limit in limits.items():
         found = further[name][rule]
         if not limit.kept_by(found.value):

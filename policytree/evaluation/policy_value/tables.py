@@ -22,13 +22,13 @@ from policytree.evaluation.policy_value.further import (
     limit_statement,
 )
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism
+from policytree.evaluation.policy_value.rule_names import POLICY, fixed_rules
 from policytree.evaluation.policy_value.validation import SPLIT, Validation
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.observed import Observed
 
-POLICY, STATUS_QUO, PLUG_IN = "policy tree", "status quo", "plug-in rule"
 OPTIMISM = (
     "The interval of an optimism is of what rules learnt from so many rows are expected to flatter themselves by; that "
     "of these very rules may lie outside."
@@ -81,10 +81,11 @@ class PolicyValueTable:
         Which rule to use, and why; ``str(table.verdict)`` is the sentence.
     estimates : mapping of str to Estimate
         Value of every rule, in the outcome's unit: "policy tree", "always <treatment>" for every treatment, "status
-        quo" (what people got: the mean outcome) and "plug-in rule" (no tree: everybody gets the treatment whose
-        predicted outcome is best; with ``model_effects``, whose predicted effect is), and the rivals by their names.
-        For rules that are learnt, the value is the weighted mean of the true values of the rules as trained, each by
-        the rows that it is judged on.
+        quo" (what people got: the mean outcome; "as randomised" where treatments were drawn by lot) and "plug-in rule"
+        (no tree: everybody gets the treatment whose predicted outcome is best; with ``model_effects``, whose predicted
+        effect is), and the rivals by their names. For rules that are learnt, the value is the weighted mean of the true
+        values of the rules as trained, each by the rows that it is judged on. Fixed rules are judged by the mean of
+        every row's scores over all repetitions.
     differences : mapping of str to Estimate
         The policy tree's value minus each other rule's, paired on the same rows.
     against_best : BestComparison
@@ -128,7 +129,7 @@ class PolicyValueTable:
     >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
     >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
     >>> list(values.estimates)
-    ['policy tree', 'always drug', 'always none', 'status quo', 'plug-in rule']
+    ['policy tree', 'always drug', 'always none', 'as randomised', 'plug-in rule']
     >>> values.differences["always none"].lower > 0.0  # the tree is better than no drug for anybody
     True
     """
@@ -197,7 +198,8 @@ class PolicyValueTable:
             if name not in self.estimates:
                 raise InputError(f"The table has no rule {name!r}; it has {', '.join(self.estimates)}.")
         scores = [repetition.scores[a] - repetition.scores[b] for repetition in self.repetitions]
-        return self.validation.estimate(scores, self.observed, self.estimates[a].level)
+        fixed = fixed_rules(self.observed)
+        return self.validation.estimate(scores, self.observed, self.estimates[a].level, learnt=not {a, b} <= fixed)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per rule: value, standard_error, lower, upper, and difference, difference_standard_error, ... .

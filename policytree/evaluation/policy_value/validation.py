@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from policytree.common.validation import check_choice
-from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate
+from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate, value_factor
 from policytree.evaluation.inputs import generator
 from policytree.exceptions import InputError, quoted
 from policytree.model_selection.folds import FoldPlan
@@ -80,16 +80,22 @@ class Validation:
         kept = plan.fold >= self.first_judged if self.kind == SEQUENTIAL else plan.fold == 0
         return np.flatnonzero(kept)
 
-    def estimate(self, scores: list[np.ndarray], seen: Observed, level: float) -> Estimate:
+    def estimate(self, scores: Sequence[np.ndarray], seen: Observed, level: float, *, learnt: bool = True) -> Estimate:
         """Mean of the judged rows' scores, one array per repetition that was done, by the variance of this kind.
 
         Parameters
         ----------
-        scores : list of ndarray of shape (n_judged,)
+        scores : sequence of ndarray of shape (n_judged,)
         seen : Observed
             Of all rows.
         level : float
+        learnt : bool
+            Whether the rule (of a difference: one of both) is learnt anew in every fold. The scores of fixed rules,
+            such as one treatment for all, differ between repetitions by their models alone: each row's mean over the
+            repetitions is its score, and the variance is that of one estimate from influences.
         """
+        if not learnt:
+            scores = [np.mean(scores, axis=0)]
         rows = self.judged()
         groups = seen.groups
         if groups is not None and len(rows) < seen.n:
@@ -98,7 +104,9 @@ class Validation:
         options["sample_weight"] = None if seen.sample_weight is None else seen.sample_weight[rows]
         if self.kind == SEQUENTIAL:
             return blocked_estimate(scores[0], self.plans[0].fold[rows], **options)
-        return repeated_estimate([mean_estimate(values, **options) for values in scores], self.plans[0].n_folds)
+        folds = self.plans[0].n_folds
+        estimates = [mean_estimate(values, **options) for values in scores]
+        return repeated_estimate(estimates, folds, value_factor(folds, len(estimates)))
 
     def describe(self, n_done: int) -> str:
         """What was done, in words."""

@@ -7,14 +7,21 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text
+from policytree.evaluation.formatting import decimals
 from policytree.evaluation.inference.best_arm import BestComparison
+from policytree.evaluation.inference.step_down import (
+    Difference,
+    Ranking,
+    against_reference,
+    probability,
+    rank_treatments,
+)
 
 POWER = 0.8  # probability with which the smallest gain that is named would have been shown
-Difference = Callable[[str, str], Estimate]
+ADJUSTED = 0.9  # of the tail of one comparison alone: below this an interval is called wider
 
 
 class Reason(Enum):
@@ -22,8 +29,10 @@ class Reason(Enum):
 
     TREE_BETTER = "the tree is better than every single treatment"
     TREATMENT_BETTER = "one treatment for everybody is better than the reference, the tree not shown better than that"
+    TREATMENT_BEST = "one treatment for everybody is better than every other one, the tree not shown better than that"
     TREE_BETTER_THAN_REFERENCE = "the tree is better than the reference, no single treatment is shown to be"
     NONE_BETTER = "no rule is shown better than the reference"
+    NONE_BEST = "no rule is shown better than all others, and nothing says which one is the standard"
     STATUS_QUO_BETTER = "what people got is better"
     UNCLEAR = "these rows cannot say"
 
@@ -35,16 +44,18 @@ class Gain:
     Attributes
     ----------
     rule, over : str
-        Names of the rule and of the reference.
+        Names of the rule and of what it is compared with.
     value, lower, upper : float
-        In the outcome's unit, net of what treatments cost. The interval is Bonferroni's over all rules that could have
-        been chosen.
+        In the outcome's unit, net of what treatments cost. The interval excludes zero where the closed test of
+        :func:`policytree.evaluation.inference.step_down.against_reference` shows a difference.
     gross : Estimate or None
         The same before costs, for this pair alone; None if treatments cost nothing.
     smallest : float
-        Size of the true difference that such rows show to be one with a probability of 80 %.
+        Size of the true difference that such rows show to be one with a probability of at least 80 %.
     better : bool
         Whether the rule is shown better.
+    adjusted : bool
+        Whether the interval is wider than that of this pair alone, since other rules could have been named.
     """
 
     rule: str
@@ -55,6 +66,7 @@ class Gain:
     gross: Estimate | None
     smallest: float
     better: bool
+    adjusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +83,22 @@ class Words:
         One of the rules that give everybody the same.
     fixed : str
         The same in a word.
+    unit : str
+        Of the outcome; "" if nobody said it.
     """
 
     rule: str = "policy tree"
     short: str = "tree"
     single: str = "single treatment"
     fixed: str = "treatment"
+    unit: str = ""
+
+    def unit_of(self, difference: float | None = None) -> str:
+        """The unit, after a number, with the word for the direction of a difference."""
+        unit = f" {self.unit}" if self.unit else ""
+        if difference is None:
+            return unit
+        return f"{unit} {'more' if difference >= 0 else 'less'}"
 
 
 TREE_WORDS = Words()
@@ -85,34 +107,42 @@ OFFER_WORDS = Words(single="single offer", fixed="offer")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which rule to use, and why; ``str()`` gives the sentence.
+    """Which rule to use, and why; ``str()`` gives the sentences.
 
-    The reference is the control, or what people got where no control is named. A rule is recommended only where
-    held-out people show it better than the reference. The tree is, where it is also shown better than every single
-    treatment, or where no single treatment is shown better than the reference. Otherwise things stay as they are.
+    The reference is the control. Without one it is what people got, unless treatments were drawn by lot: nobody gets
+    the mixture that was drawn, so treatments are then compared with each other. A rule is recommended only where
+    held-out people show it better than the reference, or, without one, than every treatment. The tree is, where it is
+    shown better than the reference and than every single treatment, or where it is shown better than the reference and
+    no single treatment is. Otherwise things stay as they are.
 
     Attributes
     ----------
-    rule : str
+    rule : str or None
         The rule to use, by its name in the table ("policy tree", "always drug", "status quo"); the reference where
-        nothing is shown better or these rows cannot say.
+        nothing is shown better or these rows cannot say; None then if there is no reference.
     reason : Reason
     against_best : BestComparison
         The tree against the best single treatment.
-    reference : str
-        "always <control>" or "status quo".
+    reference : str or None
+        "always <control>" or "status quo"; None where treatments are compared with each other.
     tree : Gain
-        The tree against the reference.
+        The tree against the reference; without one, against the treatment of the best estimate.
     treatment : Gain or None
-        The most promising single treatment, or the one that is recommended, against the reference.
+        The most promising single treatment, or the one that is recommended, against the reference; without one, the
+        treatment of the best estimate against the other one that comes closest.
     against_status_quo : Estimate or None
-        The recommended rule minus what people got (if that is the rule: the best alternative minus it).
-    plug_in_better : Gain or None
-        The plug-in rule against the recommended one, where it is shown better.
+        The recommended rule minus what people got (if that is the rule: the best alternative minus it); None where
+        treatments were drawn by lot.
+    ranking : Ranking or None
+        Where there is no reference: which treatments the one of the best estimate is shown better than.
     doubts : tuple of str
         Why these rows cannot say what to do; empty if nothing speaks against it.
     words : Words
-        What its sentence calls rules.
+        What its sentence calls rules, and the unit of the outcome.
+    in_words : str
+        The tree that was learnt from all rows, as a sentence; "" if it is not known.
+    changed : float or None
+        Share of people whom that tree gives another treatment than the reference does; None if it is not known.
 
     Examples
     --------
@@ -125,19 +155,21 @@ class Verdict:
     >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
     >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
     >>> values.verdict.rule, values.verdict.reference, values.verdict.use_tree
-    ('policy tree', 'status quo', True)
+    ('policy tree', 'always none', True)
     """
 
-    rule: str
+    rule: str | None
     reason: Reason
     against_best: BestComparison
-    reference: str
+    reference: str | None
     tree: Gain
     treatment: Gain | None
     against_status_quo: Estimate | None = None
-    plug_in_better: Gain | None = None
+    ranking: Ranking | None = None
     doubts: tuple[str, ...] = ()
     words: Words = TREE_WORDS
+    in_words: str = ""
+    changed: float | None = None
 
     @property
     def use_tree(self) -> bool:
@@ -164,10 +196,7 @@ class Verdict:
     def __str__(self) -> str:
         if self.reason is Reason.UNCLEAR:
             return f"What to do cannot be said from these rows: {'; '.join(self.doubts)}."
-        text = _SENTENCES[self.reason](self)
-        if self.plug_in_better is not None:
-            text += f"; a rule that is no tree is better still ({self._gain(self.plug_in_better)})"
-        return text + "."
+        return _SENTENCES[self.reason](self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""
@@ -185,81 +214,138 @@ class Verdict:
             "doubts": list(self.doubts),
         }
         for name, gain in (("tree", self.tree), ("treatment", self.treatment)):
-            if gain is not None:
+            if gain is not None and self.reference is not None:
                 out[f"{name}_minus_reference"] = [gain.value, gain.lower, gain.upper]
                 if gain.gross is not None:
                     out[f"{name}_minus_reference_gross"] = [gain.gross.value, gain.gross.lower, gain.gross.upper]
+        if self.ranking is not None:
+            out["best_estimate"] = self.ranking.best
+            out["better_than"], out["not_told_apart"] = (
+                list(names) for names in (self.ranking.better_than, self.ranking.not_told_apart)
+            )
+        if self.changed is not None:
+            out["changed"] = self.changed
         return out
 
-    # --- parts of the sentence ---
-
-    @property
-    def _lower(self) -> str:
-        return "; lower is better" if self.against_best.direction == "minimize" else ""
-
-    @property
-    def _best_shown(self) -> str:
-        what = f"{self.words.short} - best {self.words.fixed}"
-        return _shown(self.against_best, what, self.against_best.level)
+    # --- parts of the sentences ---
 
     @property
     def _of_reference(self) -> str:
         """The reference in words."""
-        return "what people got" if not self.reference.startswith("always ") else f"the control, {self.reference}"
+        reference = self.reference or ""
+        control = reference.removeprefix("always ")
+        return "what people got" if control == reference else f"the control, {control}"
 
-    def _gain(self, gain: Gain) -> str:
-        """A gain with its interval, net and gross."""
-        level = self.against_best.level
-        rule = self.words.short if gain.rule == self.words.rule else gain.rule
-        text = _shown(gain, f"{rule} - {gain.over}", level)
+    def _size(self, estimate: Gain | BestComparison | Estimate) -> str:
+        """A difference in the outcome's unit, with the word that says which way."""
+        digits = decimals([(estimate.upper - estimate.lower) / 4])
+        return f"{abs(estimate.value):,.{digits}f}{self.words.unit_of(estimate.value)}"
+
+    def _interval(self, estimate: Gain | BestComparison | Estimate) -> str:
+        """A confidence interval, with its level."""
+        digits = decimals([(estimate.upper - estimate.lower) / 4])
+        level = 100 * self.against_best.level
+        return f"{level:g}% CI {estimate.lower:,.{digits}f} to {estimate.upper:,.{digits}f}"
+
+    def _gain(self, gain: Gain, over: str) -> str:
+        """A gain with its interval, net and before costs."""
+        how = ", which allows for the choice among rules" if gain.adjusted else ""
+        text = f"{self._size(gain)} than {over} ({self._interval(gain)}{how})"
         if gain.gross is not None:
-            text += f", net of costs; before costs {_shown(gain.gross, '', level).strip()}"
+            text += f", net of costs; {self._size(gain.gross)} before costs ({self._interval(gain.gross)})"
         return text
 
+    @property
+    def _best_single(self) -> str:
+        """The tree against the best of the others, in words."""
+        best, words = self.against_best, self.words
+        if best.lower == best.upper == 0.0:
+            return f"The {words.short} gives everybody the best {words.single}, whichever people it is learnt from"
+        how = "worse" if best.worse else "better" if best.better else "not shown better"
+        return f"The {words.short} is {how} than the best {words.single} ({self._size(best)}, {self._interval(best)})"
+
+    def _rule_and_people(self) -> str:
+        """The tree in a sentence, and how many people change treatment; "" if that is not known."""
+        parts = [self.in_words] if self.in_words else []
+        if self.changed is not None:
+            parts.append(f"{100 * self.changed:.0f} of 100 people change {self.words.fixed}.")
+        return "".join(f" {part}" for part in parts)
+
+    @property
+    def _lower(self) -> str:
+        return " Lower is better." if self.against_best.direction == "minimize" else ""
+
     def _others(self) -> str:
-        others = [name for name in self.against_best.candidates if name != self.rule]
-        return f"; {_listed(others)} may be as good" if others else ""
+        others = [_label(name) for name in self.against_best.candidates if name != self.rule]
+        return f" {_listed(others, 'or')} may be as good." if others else ""
 
     def _tree_better(self) -> str:
+        best = f"the best {self.words.single}"
+        what = f"{self._size(self.against_best)} than {best} ({self._interval(self.against_best)})"
+        if self.reference is not None:
+            what += f" and {self._gain(self.tree, self._of_reference)}"
         return (
-            f"Use the {self.words.rule}: on held-out people it is better than every {self.words.single} "
-            f"({self._best_shown}{self._lower}) and than {self._of_reference} ({self._gain(self.tree)})"
+            f"Use the {self.words.rule}.{self._rule_and_people()} On people who had no part in learning it, it brings "
+            f"{what}.{self._lower}"
         )
 
     def _tree_better_than_reference(self) -> str:
         return (
-            f"Use the {self.words.rule}: on held-out people it is better than {self._of_reference} "
-            f"({self._gain(self.tree)}{self._lower}), which no {self.words.single} is shown to be; it is not shown "
-            f"better than the best of them ({self._best_shown})"
+            f"Use the {self.words.rule}.{self._rule_and_people()} On people who had no part in learning it, it brings "
+            f"{self._gain(self.tree, self._of_reference)}. No {self.words.single} is shown better than that. "
+            f"{self._best_single}.{self._lower}"
         )
 
     def _treatment_better(self) -> str:
         assert self.treatment is not None
-        how = "worse" if self.against_best.worse else "not shown better"
         return (
-            f"Give {self.rule.removeprefix('always ')} to everybody: on held-out people that is better than "
-            f"{self._of_reference} ({self._gain(self.treatment)}{self._lower}); the {self.words.short} is {how} than "
-            f"the best {self.words.single} ({self._best_shown}){self._others()}"
+            f"Give {_label(self.treatment.rule)} to everybody: {self._gain(self.treatment, self._of_reference)}. "
+            f"{self._best_single}.{self._others()}{self._lower}"
         )
 
-    def _none_better(self) -> str:
-        level = self.against_best.level
-        nearest = self.tree if self.treatment is None else self.treatment
+    def _treatment_best(self) -> str:
+        assert self.treatment is not None and self.ranking is not None
+        nearest = _label(self.treatment.over)
+        every = "" if len(self.ranking.better_than) == 1 else f" It is better than every other {self.words.fixed}."
+        return (
+            f"Give {_label(self.treatment.rule)} to everybody: {self._gain(self.treatment, nearest)}.{every} "
+            f"{self._best_single}.{self._lower}"
+        )
+
+    @property
+    def _power(self) -> str:
         digits = decimals([self.tree.smallest / 4])
+        size = f"{self.tree.smallest:,.{digits}f}{self.words.unit_of()}"
+        return f"This study has {POWER:.0%} power to detect a gain of {size} by a {self.words.short}."
+
+    def _none_better(self) -> str:
+        nearest = self.tree if self.treatment is None else self.treatment
+        rule = f"The {self.words.short}" if nearest is self.tree else _label(nearest.rule)
         return (
             f"No {self.words.fixed} and no {self.words.short} is shown better than {self._of_reference}: leave things "
-            f"as they are ({self._gain(nearest)}; {self._best_shown}{self._lower}). At {100 * level:g}%, rows like "
-            f"these show a {self.words.short}'s gain of {self.tree.smallest:,.{digits}f} or more with a probability of "
-            f"{POWER:.0%}, smaller ones less often"
+            f"as they are. {rule}: {self._gain(nearest, self._of_reference)}. {self._best_single}.{self._lower} "
+            f"{self._power}"
+        )
+
+    def _none_best(self) -> str:
+        assert self.ranking is not None
+        found, short = self.ranking, self.words.short
+        parts = []
+        if found.better_than:
+            parts.append(f"better than {_listed([_label(name) for name in found.better_than], 'and')}")
+        parts.append(f"not shown different from {_listed([_label(name) for name in found.not_told_apart], 'or')}")
+        return (
+            f"No {self.words.fixed} and no {short} is shown better than all others. {_label(found.best)} has the best "
+            f"estimate; it is {', and '.join(parts)}. {self._best_single}.{self._lower} {self._power} To have all "
+            f"tested against the {self.words.fixed} that is usual today, name it as the control."
         )
 
     def _status_quo_better(self) -> str:
         assert self.against_status_quo is not None
-        shown = _shown(self.against_status_quo, "the better of them - status quo", self.against_best.level)
+        against = self.against_status_quo
         return (
-            f"Keep the status quo: on held-out people it is better than the {self.words.short} and every "
-            f"{self.words.fixed} "
-            f"({shown}{self._lower})"
+            f"Keep what people got: it is better than the {self.words.short} and every {self.words.fixed} (the best of "
+            f"them has {self._size(against)}, {self._interval(against)}).{self._lower}"
         )
 
 
@@ -267,20 +353,20 @@ _SENTENCES: dict[Reason, Callable[[Verdict], str]] = {
     Reason.TREE_BETTER: Verdict._tree_better,
     Reason.TREE_BETTER_THAN_REFERENCE: Verdict._tree_better_than_reference,
     Reason.TREATMENT_BETTER: Verdict._treatment_better,
+    Reason.TREATMENT_BEST: Verdict._treatment_best,
     Reason.NONE_BETTER: Verdict._none_better,
+    Reason.NONE_BEST: Verdict._none_best,
     Reason.STATUS_QUO_BETTER: Verdict._status_quo_better,
 }
 
 
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
+def _label(rule: str) -> str:
+    """The treatment that a rule gives everybody."""
+    return rule.removeprefix("always ")
 
 
-def _shown(estimate, what: str, level: float) -> str:
-    """A difference with its interval."""
-    width = estimate.upper - estimate.lower
-    digits = decimals([width / 4])
-    return f"{what} {estimate.value:+,.{digits}f}, {100 * level:g}% interval {interval_text(estimate, digits)}"
+def _listed(names: list[str], last: str) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" {last} {names[-1]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +384,10 @@ class SecondOpinion:
     verdict: Verdict
 
     def compared_with(self, first: Verdict, what: str = "treatment") -> str:
-        """What it says beside another verdict; ``what`` was assigned with probabilities by these models."""
-        models = f"By {self.model}, the models of {what} of second least error"
-        same = self.verdict.rule == first.rule
-        return f"{models}, the verdict is the same." if same else f"{models}, it is another one: {self.verdict}"
+        """Whether the conclusion changes; ``what`` was assigned with probabilities by these models."""
+        if self.verdict.rule == first.rule:
+            return f"The conclusion is the same under {self.model} as the model of {what}."
+        return f"The conclusion changes under {self.model} as the model of {what}: {self.verdict}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,20 +396,20 @@ class Rules:
 
     Attributes
     ----------
-    tree, status_quo : str
+    tree : str
+    status_quo : str or None
+        What people got; None where treatments were drawn by lot, so that nobody gets that mixture.
     arms : tuple of str
         "always <treatment>" for every treatment.
     control : str or None
         The one of ``arms`` that others are compared with; None if there is none, and the status quo takes its place.
-    plug_in : str or None
     words : Words
     """
 
     tree: str
-    status_quo: str
+    status_quo: str | None
     arms: tuple[str, ...]
     control: str | None = None
-    plug_in: str | None = None
     words: Words = TREE_WORDS
 
 
@@ -332,10 +418,9 @@ def decide(
 ) -> Verdict:
     """Decide between the tree, the single treatments, the control and what people got.
 
-    The rules that could be named are the tree, every single treatment but the control, and the plug-in rule, ``m`` in
-    all. Each is shown
-    better than the reference if its interval of coverage ``1 - (1 - level) / m`` says so (Bonferroni): the probability
-    that some rule is wrongly shown better is at most ``(1 - level) / 2``.
+    With a reference, by the closed test of :func:`against_reference`, which also has the proof that a rule which is no
+    better than the reference is recommended with a probability of at most ``(1 - level) / 2``. Without one, by
+    :func:`rank_treatments`. The status quo is kept as such where it is shown better than the tree and every treatment.
 
     Parameters
     ----------
@@ -352,43 +437,62 @@ def decide(
     -------
     Verdict
     """
-    reference = rules.control or rules.status_quo
-    candidates = [name for name in rules.arms if name != rules.control]
-    count, sign = len(candidates) + 1 + (rules.plug_in is not None), 1.0 if direction == "maximize" else -1.0
+    sign = 1.0 if direction == "maximize" else -1.0
 
-    def gain(rule: str, over: str = reference) -> Gain:
+    def gain(rule: str, over: str, critical: float) -> Gain:
         estimate = difference(rule, over)
-        tail = (1 - estimate.level) / (2 * count)
+        tail, alone = 1 - probability(critical), (1 - estimate.level) / 2
         low, high = estimate.quantile(tail), estimate.quantile(1 - tail)
         steps = [float(stdtrit(max(estimate.degrees_of_freedom, 1), p)) for p in (1 - tail, POWER)]
-        before = None if gross is None or rules.plug_in in (rule, over) else gross(rule, over)
+        before = None if gross is None else gross(rule, over)
         return Gain(
             rule, over, estimate.value, low, high, before, sum(steps) * estimate.standard_error,
-            low > 0 if direction == "maximize" else high < 0,
+            low > 0 if direction == "maximize" else high < 0, tail < ADJUSTED * alone,
         )  # fmt: skip
 
-    tree = gain(rules.tree)
-    gains = {name: gain(name) for name in candidates}
-    promising = max(candidates, key=lambda name: sign * gains[name].value, default=None)
-    shown = [name for name in candidates if gains[name].better]
+    reference = rules.control or rules.status_quo or (rules.arms[0] if len(rules.arms) == 1 else None)
+    if reference is None:
+        return _without_reference(against_best, rules, difference, direction, gain)
+    candidates = [name for name in rules.arms if name != reference]
+    found = against_reference(rules.tree, candidates, reference, difference, direction)
+    gains = {name: gain(name, reference, found.critical[name]) for name in candidates}
+    promising = max(found.shown or candidates, key=lambda name: sign * gains[name].value, default=None)
     treatment = None if promising is None else gains[promising]
-    if against_best.better and (rules.control is not None or tree.better):
+    if found.tree_best:
         rule, reason = rules.tree, Reason.TREE_BETTER
-    elif shown:
-        rule, reason = max(shown, key=lambda name: sign * gains[name].value), Reason.TREATMENT_BETTER
-        treatment = gains[rule]
-    elif tree.better:
+    elif found.shown and promising is not None:
+        rule, reason = promising, Reason.TREATMENT_BETTER
+    elif found.tree:
         rule, reason = rules.tree, Reason.TREE_BETTER_THAN_REFERENCE
     else:
         rule, reason = reference, Reason.NONE_BETTER
-    others = max((rules.tree, *rules.arms), key=lambda name: sign * difference(name, rules.status_quo).value)
-    against = difference(others if rule == rules.status_quo else rule, rules.status_quo)
-    kept = [difference(rules.status_quo, name) for name in (rules.tree, against_best.best)]
-    if all(_shown_better(estimate, direction) for estimate in kept):
-        rule, reason = rules.status_quo, Reason.STATUS_QUO_BETTER
-    plug = None if rules.plug_in is None else gain(rules.plug_in, rule)
-    plug = plug if plug is not None and plug.better else None
-    return Verdict(rule, reason, against_best, reference, tree, treatment, against, plug, words=rules.words)
+    against = None
+    if rules.status_quo is not None:
+        names = (rules.tree, *rules.arms)
+        kept = [difference(rules.status_quo, name) for name in names]
+        if all(_shown_better(estimate, direction) for estimate in kept):
+            rule, reason = rules.status_quo, Reason.STATUS_QUO_BETTER
+        others = max(names, key=lambda name: sign * difference(name, rules.status_quo or "").value)
+        against = difference(others if rule == rules.status_quo else rule, rules.status_quo)
+    tree = gain(rules.tree, reference, found.critical[rules.tree])
+    return Verdict(rule, reason, against_best, reference, tree, treatment, against, words=rules.words)
+
+
+def _without_reference(
+    against_best: BestComparison, rules: Rules, difference: Difference, direction: str,
+    gain: Callable[[str, str, float], Gain],
+) -> Verdict:  # fmt: skip
+    """Decide where no rule is the one that people would get anyway."""
+    ranking = rank_treatments(rules.tree, rules.arms, difference, direction)
+    alone = -float(ndtri((1 - against_best.level) / 2))
+    tree, treatment = gain(rules.tree, ranking.best, alone), gain(ranking.best, ranking.rival, ranking.critical)
+    rule: str | None = None
+    reason = Reason.NONE_BEST
+    if ranking.tree_best:
+        rule, reason = rules.tree, Reason.TREE_BETTER
+    elif ranking.is_best:
+        rule, reason = ranking.best, Reason.TREATMENT_BEST
+    return Verdict(rule, reason, against_best, None, tree, treatment, ranking=ranking, words=rules.words)
 
 
 def _shown_better(difference: Estimate, direction: str) -> bool:

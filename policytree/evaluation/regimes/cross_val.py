@@ -17,11 +17,11 @@ from policytree.common.validation import check_choice, check_flag, check_level
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best, compare_with_best_arm
 from policytree.evaluation.policy_value.refits import Refitter, Teller, finished
-from policytree.evaluation.policy_value.tables import STATUS_QUO
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, STATUS_QUO
 from policytree.evaluation.policy_value.validation import REPEATED, Fit, Validation, draw_validation
 from policytree.evaluation.policy_value.verdict import Rules as Names
 from policytree.evaluation.policy_value.verdict import Words, decide
-from policytree.evaluation.regimes.rules import REGIME, fixed_sequences, rules_to_judge, single_decisions
+from policytree.evaluation.regimes.rules import REGIME, fixed_sequences, is_randomized, rules_to_judge, single_decisions
 from policytree.evaluation.regimes.sequential import DOUBLY_ROBUST, ESTIMATORS, Rules, SequentialScores
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.exceptions import InputError, UnseenValueWarning, quoted
@@ -66,7 +66,8 @@ def cross_val_regime_value(
         Unfitted or fitted; it is cloned and never changed.
     control : sequence of labels, optional
         The fixed sequence that a rule must be shown better than to be recommended, one treatment per stage; what people
-        got by default.
+        got by default or, where treatments of all stages were drawn by lot (their ``propensity`` is given), none: then
+        sequences are compared with each other.
     sequences : list of sequences of labels, optional
         The fixed sequences to judge. By default all that somebody followed to the end if there are at most 16, else
         those of one treatment at all stages.
@@ -247,22 +248,25 @@ def _table(
     control, estimator,
 ) -> RegimeValueTable:  # fmt: skip
     """Estimates, comparisons and the verdict."""
+    direction, fixed = regime.direction, fixed_sequences(rules)
+    settled = {STATUS_QUO, AS_RANDOMIZED, *fixed}
 
     def difference(a: str, b: str) -> Estimate:
-        return drawn.estimate([each[a] - each[b] for each in scores], seen, level)
+        return drawn.estimate([each[a] - each[b] for each in scores], seen, level, learnt=not {a, b} <= settled)
 
-    estimates = {name: drawn.estimate([each[name] for each in scores], seen, level) for name in rules}
+    estimates = {
+        name: drawn.estimate([each[name] for each in scores], seen, level, learnt=name not in settled) for name in rules
+    }
     if estimates[REGIME].n_clusters < 2:
         raise InputError("A standard error needs at least two held-out people or clusters; pass more data.")
     differences = {name: difference(REGIME, name) for name in rules if name != REGIME}
-    direction, fixed = regime.direction, fixed_sequences(rules)
     if not fixed:
         raise InputError("Nobody followed a fixed sequence to its end; name some by sequences=.")
     best = compare_with_best_arm(fixed, differences, difference, direction)
     once: BestComparison | None = None
     if single := single_decisions(rules):
         once = compare_with_best({name: differences[name] for name in single}, direction)
-    names = Names(REGIME, STATUS_QUO, fixed, control, words=REGIME_WORDS)
+    names = Names(REGIME, None if is_randomized(course) else STATUS_QUO, fixed, control, words=REGIME_WORDS)
     overlap = sequence_overlap(course.take(drawn.judged()), _chances(parts[0]))
     unknown = unknown_sequences(course)
     return RegimeValueTable(

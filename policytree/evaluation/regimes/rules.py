@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from policytree.evaluation.policy_value.tables import STATUS_QUO
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, STATUS_QUO
 from policytree.evaluation.regimes.sequential import ARM, OBSERVED, ONCE, Q_LEARNING, TREE, WEIGHTED, Rule, Rules
 from policytree.regimes.sequences import sequence_name, sequences
 from policytree.regimes.stages import Course
 
 REGIME, Q_RULE, WEIGHTED_TREES = "regime", "plug-in rule (Q-learning)", "weighted trees (IPW)"
+
+
+def is_randomized(course: Course) -> bool:
+    """Whether treatments of all stages were drawn by lot: their probabilities are given."""
+    return all(each.propensity is not None for each in course.decisions)
 
 
 def only_at(name: str) -> str:
@@ -35,7 +40,7 @@ def rules_to_judge(course: Course, asked: Any, baselines: bool) -> dict[str, Rul
     out: dict[str, Rules] = {REGIME: (Rule(TREE),) * n}
     for codes in sequences(course, asked):
         out[f"always {sequence_name(course, codes)}"] = tuple(Rule(ARM, k) for k in codes)
-    out[STATUS_QUO] = (Rule(OBSERVED),) * n
+    out[AS_RANDOMIZED if is_randomized(course) else STATUS_QUO] = (Rule(OBSERVED),) * n
     if n > 1:
         for s, each in enumerate(course.decisions):
             decided = Rule(TREE) if s == n - 1 else Rule(ONCE)

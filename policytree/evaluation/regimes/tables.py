@@ -11,6 +11,7 @@ import pandas as pd
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text, size_text, values_text
 from policytree.evaluation.inference.best_arm import BestComparison
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, STATUS_QUO
 from policytree.evaluation.policy_value.tables import rule_frame
 from policytree.evaluation.policy_value.validation import Validation
 from policytree.evaluation.policy_value.verdict import Verdict
@@ -35,7 +36,8 @@ class RegimeValueTable:
         Which rule to use, and why; ``str(table.verdict)`` is the sentence.
     estimates : mapping of str to Estimate
         Value of every rule, the summed utilities of all stages: "regime", "always <sequence>", "status quo" (what
-        people got), "decide at <stage> only" (a rule there, otherwise what people got), and the greedy rules.
+        people got; "as randomised" where that was drawn by lot), "decide at <stage> only" (a rule there, otherwise
+        that), and the greedy rules.
     differences : mapping of str to Estimate
         The regime's value minus each other rule's, paired on the same people.
     against_best : BestComparison
@@ -98,7 +100,9 @@ class RegimeValueTable:
         for name in (a, b):
             if name not in self.estimates:
                 raise InputError(f"The table has no rule {name!r}; it has {', '.join(self.estimates)}.")
-        return self.validation.estimate([each[a] - each[b] for each in self.scores], self.observed, self.level)
+        settled = {rule for rule in self.estimates if rule.startswith("always ")} | {STATUS_QUO, AS_RANDOMIZED}
+        scores = [each[a] - each[b] for each in self.scores]
+        return self.validation.estimate(scores, self.observed, self.level, learnt=not {a, b} <= settled)
 
     @property
     def level(self) -> float:

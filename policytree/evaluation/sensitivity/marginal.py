@@ -146,11 +146,14 @@ class MarginalSensitivity:
             if point.bounds == 1.0:
                 lines.append("No difference is estimated, so there is none to lose.")
                 continue
-            text = f"By the {kind} bounds the difference may be zero from Gamma = {_gamma_text(point.bounds)} on"
+            text = (
+                f"By the {kind} bounds, a hidden confounder that shifts the odds of treatment "
+                f"{_gamma_text(point.bounds)}-fold could explain the difference"
+            )
             if point.interval == 1.0:
-                text += "; its interval holds zero without any hidden confounder"
+                text += "; its interval contains zero without one"
             elif not np.isnan(point.interval):
-                text += f", its interval holds zero from Gamma = {_gamma_text(point.interval)} on"
+                text += f"; {_gamma_text(point.interval)}-fold is enough for its interval to contain zero"
             lines.append(text + ".")
         return tuple(dict.fromkeys(lines))
 

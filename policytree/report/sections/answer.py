@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from policytree.evaluation import HonestLeaves, PolicyValueTable
+from dataclasses import replace
+
+from policytree.evaluation import HonestLeaves, PolicyValueTable, Verdict
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.report.content import Block, Facts, Section, Words
 from policytree.report.material import Material, capitalised
 from policytree.report.sections.values import values_picture
+from policytree.trees.text import rule_sentence
 
+WORDS_OF_A_UNIT = 6  # more is a description
 NO_VALUE = "None: without held-out values nobody knows whether this tree is worth using."
 
 
 def verdict_text(material: Material) -> str:
     """The sentence that says which rule to use, or that this is not known."""
     values = material.only(PolicyValueTable)
-    return NO_VALUE if values is None else str(values.verdict)
+    return NO_VALUE if values is None else str(spoken(material, values.verdict))
+
+
+def spoken(material: Material, verdict: Verdict) -> Verdict:
+    """A verdict with the outcome's unit, and the rule in words as the report shows the tree."""
+    words = replace(verdict.words, unit=short_unit(material.study.about.unit))
+    in_words = rule_sentence(material.tree) if verdict.in_words else ""
+    return replace(verdict, words=words, in_words=in_words)
+
+
+def short_unit(text: str) -> str:
+    """The unit in what an outcome measures: "dollars" of "earnings in 1978, dollars"; "" if that is long."""
+    unit = text.rpartition(", ")[2]
+    return unit if len(unit.split()) <= WORDS_OF_A_UNIT else ""
 
 
 def verdict_section(material: Material) -> Section:
@@ -34,7 +51,8 @@ def verdict_section(material: Material) -> Section:
         facts.append(("do effects differ?", str(test)))
     if values is not None and values.second_opinion is not None:
         what = "treatment" if not material.study.by_offers else "offers"
-        said = values.second_opinion.compared_with(values.verdict, what)
+        other = values.second_opinion
+        said = replace(other, verdict=spoken(material, other.verdict)).compared_with(values.verdict, what)
         facts.append((f"other models of {what}", said))
     if (offers := material.only(OfferRule)) is not None and offers.values is not None:
         facts.append(("what to offer", f"{capitalised(offers.costs_text())}: {offers.values.verdict}"))

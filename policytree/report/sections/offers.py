@@ -216,5 +216,5 @@ def _rule(material: Material) -> list[Block]:
         f"meant. {' '.join(rule.values.statements())}"
     )
     used = rule.values.verdict.use_tree
-    tree_block: Block = shown if used else Fold("The tree over offers all the same (not recommended)", (shown,))
+    tree_block: Block = shown if used else Fold("Show the tree over offers anyway (not recommended)", (shown,))
     return [*blocks, tree_block, rules_table(rule.values, what="offers"), Words(words)]

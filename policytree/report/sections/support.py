@@ -58,11 +58,11 @@ def _overlap(material: Material) -> tuple[Block, ...]:
         )
         for label, row in table.iterrows()
     )  # fmt: skip
-    columns = (what, "rows", "smallest", "1%", "median", "largest", "at the floor", "as good as")
+    columns = (what, "rows", "smallest", "1%", "median", "largest", "at the floor", "effective size")
     words = (
         f"How likely every {what} was, over all rows. Where that is next to nothing, what the {what} would do is "
-        f"extrapolated; propensities are held above {rewards.min_propensity:g} (at the floor). As good as: so many "
-        f"equally weighted rows are as precise as those that got the {what}."
+        f"extrapolated; propensities are held above {rewards.min_propensity:g} (at the floor). Effective size: the "
+        f"effective sample size of those that got the {what}, after weighting."
     )
     table_block = Table(columns, cells, "Propensities", numbers=tuple(table.to_dict("records")))
     return (Words(words), _overlap_picture(material, table), table_block, *said)

@@ -58,7 +58,7 @@ def tree_section(material: Material) -> Section:
     shown = outline(tree, material.encoded, lines)
     blocks: list[Block] = [tree_picture(material, values), shown]
     if (said := not_recommended(material)) is not None:
-        blocks = [said, tree_picture(material, values), Fold("The tree all the same, to try", (shown,))]
+        blocks = [said, tree_picture(material, values), Fold("Show the tree anyway", (shown,))]
     used = [tree.features[j] for j in tree.used_features]
     if used:
         blocks.append(Words(missing_words(used), "note"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from policytree.evaluation import POLICY, PolicyValueTable, Reason, RuleValues
+from collections.abc import Collection
+
+from policytree.evaluation import AS_RANDOMIZED, POLICY, PolicyValueTable, Reason, RuleValues
 from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
 from policytree.evaluation.policy_value.tables import OPTIMISM
@@ -129,13 +131,22 @@ def _explanation(material: Material, values: PolicyValueTable) -> str:
     return " ".join(
         (
             f"{capitalised(study.value)} if everybody followed the rule; {study.better} is better, and a",
-            f"difference {sign} zero speaks for the tree. Status quo: {got}. Plug-in rule: no tree,",
+            f"difference {sign} zero speaks for the tree.",
+            status_quo_words(values.estimates, got),
+            "Plug-in rule: no tree,",
             "everybody gets the treatment predicted to be best.",
             *values.statements()[:1],
             WHY_WIDER,
             *values.statements()[1:],
         )
     )
+
+
+def status_quo_words(rules: Collection[str], got: str = "what people got") -> str:
+    """What the status quo is, or the mixture of treatments that was drawn by lot, in a sentence."""
+    if AS_RANDOMIZED in rules:
+        return "As randomised: the mixture of treatments that the lot drew, which nobody would be given."
+    return f"Status quo: {got}."
 
 
 def _optimism(values: PolicyValueTable) -> tuple[Block, ...]:

@@ -110,8 +110,8 @@ def sequences_section(material: RegimeMaterial) -> Section:
     lead = (
         "A sequence is followed by everybody who got its treatments wherever there was something to decide, so that "
         "people who left early follow several. They are weighted by one over the product of the probabilities of what "
-        f"they got, {how}; as good as: so many equally weighted people are as precise. With few of them, what is said "
-        "of the sequence comes from outcome models."
+        f"they got, {how}. Where the effective sample size is small, the value of the sequence comes from outcome "
+        "models."
     )
     blocks: list[Block] = [Words(lead), _table(frame.iloc[:MOST_SEQUENCES], "Who followed which sequence")]
     if len(rest := frame.iloc[MOST_SEQUENCES:]):
@@ -129,6 +129,6 @@ def _table(frame: pd.DataFrame, caption: str) -> Table:
         )
         for name, row in frame.iterrows()
     )  # fmt: skip
-    columns = ("sequence", "people", "share", "as good as", "largest weight")
+    columns = ("sequence", "people", "share", "effective size", "largest weight")
     numbers = tuple(frame.reset_index().to_dict("records"))
     return Table(columns, cells, caption, numbers=numbers)

@@ -33,7 +33,7 @@ def trees_section(material: RegimeMaterial) -> Section:
             said.append(Words(f"{name}: {missing_words(used)}", "note"))
     blocks: tuple[Block, ...] = (picture, *said)
     if not material.recommended:
-        blocks = (Words(NOT_RECOMMENDED, "warning"), picture, Fold("The trees all the same, to try", tuple(said)))
+        blocks = (Words(NOT_RECOMMENDED, "warning"), picture, Fold("Show the trees anyway", tuple(said)))
     found = zip(material.trees, material.regime.trees_, strict=True)
     if not all(np.array_equal(a.threshold, b.threshold, equal_nan=True) for (_, a), (_, b) in found):
         blocks = (*blocks, Words(SHORTENED.replace("tree.json", "regime.json"), "note"))
