@@ -7,6 +7,7 @@ import pandas as pd
 
 from policytree.cli.tables import number_in, require_column
 from policytree.exceptions import InputError
+from policytree.weighting.propensities import needs_label
 
 ESTIMATED = "estimated"  # said in place of probabilities: those of a design are then not taken over
 
@@ -16,7 +17,9 @@ def shares_text(propensity: dict) -> str:
     return ", ".join(f"{label} {share:g}" for label, share in propensity.items())
 
 
-def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarray, what: str = "treatment"):
+def propensity_from(
+    text: str | None, frame: pd.DataFrame, treatments: np.ndarray, what: str = "treatment", shares=None
+):
     """The propensity as ``fit`` takes it, words for it, and the columns it uses; None, "", [] if none is given.
 
     ``what`` has these probabilities: "treatment", or "offer" where there is an instrument.
@@ -39,6 +42,8 @@ def propensity_from(text: str | None, frame: pd.DataFrame, treatments: np.ndarra
         return frame[text], f"known: column {text}, the probability of {second}", [text]
     if not 0.0 < number < 1.0:
         raise InputError(f"--propensity is {number:g}; the probability of {second} must lie strictly between 0 and 1.")
+    if number != 0.5:
+        raise InputError(f"--propensity {number:g} {needs_label(number, treatments, what, shares)}")
     return number, f"known: {number:g} for {second}", []
 
 
