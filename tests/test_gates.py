@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
-from policytree.evaluation.policy_value.gates import chances_gate, other_models_gate
+from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
 from policytree.weighting.observed import observe
@@ -163,3 +163,11 @@ def test_a_gate_that_failed_once_has_failed():
     good, bad = Gate("rows", "supported", "many"), Gate("rows", "fragile", "few")
     assert merged([bad, good]) == merged([good, bad]) == merged([bad, bad]) == (bad,)
     assert (strength_of([]), strength_of([good, bad])) == ("supported", "fragile")
+
+
+def test_a_confounder_as_strong_as_a_covariate_makes_a_verdict_fragile():
+    assert confounder_gate("a - b", 0.3, {"age": -0.1, "sex": 0.2}).state == "supported"
+    gate = confounder_gate("a - b", 0.3, {"age": -0.4, "sex": 0.2})
+    assert gate.state == "fragile" and gate.reason.startswith(
+        "A hidden confounder as strong as age could explain a - b"
+    )

@@ -308,6 +308,9 @@ def _compute(job: Job, study: Study, described: Described, interrupts: Interrupt
             check = rewards_check(described, shown.reward_estimator_, learning)
             (values,) = gated(described, check, [values])
         found, further = answers(job, Fitted(study, shown, honest, values, seconds), steps)
+    if values is not None:
+        values, *rest = gated(described, check, [values, *found])
+        found = tuple(rest)
     leaves = _training_leaves(study, estimator, data) if honest is None else honest.leaves
     return Result(study, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
 

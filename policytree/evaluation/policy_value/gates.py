@@ -15,7 +15,7 @@ Nothing is fitted here: whoever has rewards, chances and second opinions passes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,6 +158,25 @@ def other_models_gate(model: str, rule: str, other: str) -> Gate:
     return Gate("other models", FRAGILE, reason, "Compare both models of treatment before anybody acts on either.")
 
 
+def confounder_gate(what: str, estimate: float, moved: Mapping[str, float]) -> Gate:
+    """Whether a hidden confounder as strong as a covariate that was seen may overturn what the verdict says.
+
+    Parameters
+    ----------
+    what : str
+        What is estimated, such as "policy tree - always drug".
+    estimate : float
+    moved : mapping of str to float
+        By covariate, how far the estimate moves where one as strong is hidden.
+    """
+    name = max(moved, key=lambda each: abs(moved[each]))
+    if abs(moved[name]) < abs(estimate):
+        reason = f"a hidden confounder as strong as {name} would not turn {what} ({estimate:+.3g}) around"
+        return Gate("hidden confounder", SUPPORTED, reason)
+    reason = f"A hidden confounder as strong as {name} could explain {what} ({estimate:+.3g})"
+    return Gate("hidden confounder", FRAGILE, reason, "Ask what else decided about treatment, and measure it.")
+
+
 def said(rule: str) -> str:
     """A rule of a table as a recommendation."""
     return f"give {rule.removeprefix('always ')} to everybody" if rule.startswith("always ") else f"use the {rule}"
@@ -254,8 +273,3 @@ def rewards_evidence(
 def support_findings(seen: Observed, support: Support) -> tuple[Finding, ...]:
     """Findings about estimated chances, of the rows that they were estimated for."""
     return tuple(thin_support(seen.rows(support.rows), support.chances, support.floor))
-
-
-def failed(gates: Iterable[Gate]) -> Sequence[Gate]:
-    """The gates that were not passed."""
-    return [gate for gate in gates if gate.state != SUPPORTED]
