@@ -58,7 +58,7 @@ def propensity_matrix(
     """
     n_arms = len(treatments)
     values = by_label(propensity, n, treatments, argument="propensity", what="probability", arm=arm)
-    if values.ndim == 0 and n_arms == 2 and abs(float(values) - 0.5) > SUM_TOLERANCE:
+    if values.ndim == 0 and n_arms == 2 and 0.0 < float(values) < 1.0 and abs(float(values) - 0.5) > SUM_TOLERANCE:
         raise InputError(f"propensity={float(values):g} {needs_label(float(values), treatments, arm, shares)}")
     if values.ndim == 0 or (values.shape == (n,) and not is_constant(propensity, n, n_arms)):
         if n_arms != 2:
