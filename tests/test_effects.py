@@ -73,8 +73,6 @@ def test_two_arms_are_a_regression_of_the_difference_of_rewards(rng):
     X, T, Y = trial(rng)
     given = {0: 0.7, 1: 0.3}
     model = RewardEstimator(random_state=0, model_effects=LinearRegression()).fit(Y, T, X=X, propensity=given)
-        Y, T, X=X, propensity={0: 0.7, 1: 0.3}
-    )
     rewards = model.rewards_.to_numpy()
     by_hand = LinearRegression().fit(X, rewards[:, 1] - rewards[:, 0])
     found = model.predict_effects(X=X)
