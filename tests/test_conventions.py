@@ -26,6 +26,7 @@ ORDER = [
     ("serialization",),
     ("model_selection",),
     ("weighting",),
+    ("study_check",),
     ("study",),
     ("objectives",),
     ("guesses",),
@@ -35,7 +36,7 @@ ORDER = [
     ("estimators",),
     ("regimes",),
     ("evaluation", "datasets", "on_dask"),
-    ("diagnostics", "study_check"),
+    ("diagnostics",),
     ("plotting",),
     ("report",),
     ("cli",),
@@ -44,7 +45,7 @@ ORDER = [
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
 ONLY_FROM = {"datasets": {"exceptions", "study"}}  # rooms that may import less than their rank allows
 # `estimator.plot()` is one lazy line to the pictures, as scikit-learn's users expect; nothing else may look upwards.
-DELEGATIONS = {("estimators", "plotting"), ("regimes", "plotting"), ("study", "study_check")}
+DELEGATIONS = {("estimators", "plotting"), ("regimes", "plotting")}
 
 LAZY = {"econml", "statsmodels", "matplotlib", "pyarrow", "duckdb", "dask", "distributed"}
 

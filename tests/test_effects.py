@@ -71,7 +71,8 @@ def test_weights_are_equal_unless_held_out_errors_speak_against_it(rng):
 
 def test_two_arms_are_a_regression_of_the_difference_of_rewards(rng):
     X, T, Y = trial(rng)
-    model = RewardEstimator(random_state=0, model_effects=LinearRegression()).fit(Y, T, X=X, propensity=0.3)
+    given = {0: 0.7, 1: 0.3}
+    model = RewardEstimator(random_state=0, model_effects=LinearRegression()).fit(Y, T, X=X, propensity=given)
     rewards = model.rewards_.to_numpy()
     by_hand = LinearRegression().fit(X, rewards[:, 1] - rewards[:, 0])
     found = model.predict_effects(X=X)

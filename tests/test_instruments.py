@@ -320,7 +320,7 @@ def test_messages_about_offers_call_them_offers(rng):
     with pytest.raises(InputError, match=r"^propensity of offer none is 1.0 in row 0"):
         fit(propensity=0.0)
     with pytest.warns(OverlapWarning, match="The given propensity of offer none is below"), suppress(InputError):
-        fit(propensity=0.999)
+        fit(propensity={"voucher": 0.999, "none": 0.001})
     gone = data["outcome"].mask(data["offer"] == "none")
     with pytest.raises(InputError, match=r"^All outcomes of offer none are missing; leave the offer out"):
         fit(Y=gone, missing_outcome="weight")

@@ -14,7 +14,6 @@ import policytree
 from policytree import InputError, RewardEstimator, check_rewards, load_dataset
 from policytree.datasets import DATASET_NAMES
 from policytree.study_check import findings_beside
-from policytree.study_check.events import direction_findings
 from policytree.study_check.findings import (
     AFTER_TREATMENT,
     BY_CLUSTER,
@@ -633,23 +632,6 @@ def test_treatment_within_clusters(rng):
         ("warning", WITHIN_CLUSTERS)
     ]
     assert check_study(X, T, Y, groups=np.arange(600)).findings == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "severity"),
-    [
-        ("died", "serious"), ("relapse", "serious"), ("cens", "serious"), ("readmitted", "serious"),
-        ("fail", "serious"), ("toxicity", "serious"), ("status", "warning"), ("y", "note"), ("hired_at_once", None),
-        ("alive", None), ("relapse_free", None), ("no_relapse", None), ("pain_relief", "note"), ("weight_loss", "note"),
-        ("not_recovered", "note"),
-    ],
-)  # fmt: skip
-def test_outcomes_of_two_values_without_a_direction(name, severity):
-    found = direction_findings(np.array([0.0, 1.0, 1.0]), name)
-    assert [f.severity for f in found] == ([] if severity is None else [severity])
-    if found:
-        assert found[0].found.startswith("is 0 or 1") and "--direction minimize if 1 is bad" in found[0].remedy
-    assert direction_findings(np.array([0.0, 1.0, 2.5]), name) == []
 
 
 def test_columns_that_no_model_sees_are_looked_at_too(rng):

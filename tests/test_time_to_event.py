@@ -76,7 +76,7 @@ def test_without_covariates_mean_rewards_are_the_curves_of_kaplan_and_meier(stud
     if not (event & (time <= horizon) & (T == "a")).any():
         return
     rewards = RewardEstimator(cv=2, random_state=0).fit_predict(
-        time, T, event=event, horizon=horizon, target=target, propensity=0.3, sample_weight=weight
+        time, T, event=event, horizon=horizon, target=target, propensity={"a": 0.7, "b": 0.3}, sample_weight=weight
     )
     for arm in ("a", "b"):
         own = arm == T

@@ -13,6 +13,7 @@ from policytree.cli.controls import control_among
 from policytree.data.controls import recognised_control
 from policytree.evaluation import Reason, compare_rules, mean_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best_arm
+from policytree.evaluation.policy_value.gate import Gate
 from policytree.evaluation.policy_value.verdict import Rules, decide
 from policytree.trees.text import rule_sentence
 
@@ -109,13 +110,23 @@ def test_gains_are_said_net_and_before_costs():
     assert found.to_dict()["treatment_minus_reference_gross"][0] == pytest.approx(found.treatment.gross.value)
 
 
-def test_doubts_take_the_place_of_a_recommendation():
+def test_a_failed_gate_takes_the_place_of_a_recommendation():
     good = decided(means(tree=2.0))
-    assert good.doubted(()) is good
-    found = good.doubted(["nobody in Seattle got c"])
+    passed = Gate("data check", "supported", "nothing was found")
+    assert (good.through([passed]).strength, str(good.through([passed]))) == ("supported", str(good))
+    found = good.through([passed, Gate("data check", "cannot be said", "nobody in Seattle got c", "Leave c out.")])
     assert (found.rule, found.reason, found.use_tree) == ("always a", Reason.UNCLEAR, False)
-    assert str(found) == "What to do cannot be said from these rows: nobody in Seattle got c."
-    assert found.to_dict()["doubts"] == ["nobody in Seattle got c"]
+    assert str(found) == "What to do cannot be said from these rows: nobody in Seattle got c. Leave c out."
+    assert found.to_dict()["doubts"] == ["nobody in Seattle got c"] and found.strength == "cannot be said"
+    assert [gate["state"] for gate in found.to_dict()["gates"]] == ["cannot be said"]
+
+
+def test_a_fragile_verdict_begins_with_the_reason():
+    good = decided(means(tree=2.0))
+    found = good.through([Gate("direction", "fragile", "Nobody said whether more y is better", "Say it.")])
+    assert (found.strength, found.rule, found.use_tree) == ("fragile", good.rule, True)
+    assert str(found) == f"Nobody said whether more y is better. {good}"
+    assert found.through([Gate("rows", "supported", "enough")]).strength == "fragile"
 
 
 def test_the_smallest_gain_is_shown_as_often_as_is_said():

@@ -311,7 +311,7 @@ def test_default_learners_take_weights_and_clusters(rng):
 def test_known_small_propensities_are_kept_and_warned_about(rng):
     T = np.array([0] * 90 + [1] * 10)
     with pytest.warns(OverlapWarning, match="treatment 1 is below min_propensity=0.01 in 100 of 100 rows"):
-        fitted = RewardEstimator(random_state=0).fit(rng.normal(size=100), T, propensity=0.005)
+        fitted = RewardEstimator(random_state=0).fit(rng.normal(size=100), T, propensity={0: 0.995, 1: 0.005})
     assert fitted.n_clipped_ == 0
     assert (fitted.propensity_[1] == 0.005).all()
 

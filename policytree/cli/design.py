@@ -190,7 +190,7 @@ def design(
     propensity: Annotated[
         str | None,
         _option(
-            "Known probabilities of treatment: a number or a column (two arms: of the second in sorted order), or "
+            "Known probabilities of treatment: 0.5, a column (two arms: of the second in sorted order), or "
             "label=number,... or label=column,... With --id the same at every decision, labels of all decisions "
             "together; never that of the treatment that was given. Default: estimated.",
             _COLUMNS,
@@ -302,7 +302,12 @@ def design(
     ] = None,
     direction: Annotated[
         str | None,
-        _option("maximize or minimize the outcome. Default: maximize, or the study's.", _TREE, metavar="WAY"),
+        _option(
+            "maximize or minimize the outcome. Default: the study's; else maximize, which the verdict mentions, "
+            "and which is refused where the outcome's name sounds like harm.",
+            _TREE,
+            metavar="WAY",
+        ),
     ] = None,
     max_depth: Annotated[
         str,

@@ -17,7 +17,7 @@ import pandas as pd
 from policytree import __version__
 from policytree.cli.records import Job, Result
 from policytree.estimators import DRPolicyTree
-from policytree.evaluation import TRAINING_ROWS, LeafValue
+from policytree.evaluation import TRAINING_ROWS, LeafValue, Reason
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.summary import leaf_values
 from policytree.exceptions import InputError
@@ -157,7 +157,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
         "treatment": study.treatment,
         "factors": [] if study.combined is None else list(study.combined.levels),
         "outcome": study.outcome,
-        "direction": study.direction,
+        "direction": study.stated_direction,
         "event": study.event,
         **study.outcome_options,
         "arm_costs": {str(label): cost for label, cost in study.arm_costs.items()},
@@ -351,6 +351,18 @@ def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
         return from_dict(data), data
     except InputError as error:
         raise InputError(f"'{path}': {error}") from error
+
+
+def saved_verdict(data: dict[str, Any]) -> str:
+    """What a file of a tree says of it, first whether it is recommended; "" if it says nothing."""
+    verdict = data.get("verdict")
+    if not isinstance(verdict, dict) or not isinstance(verdict.get("sentence"), str):
+        return ""
+    recommended = verdict.get("reason") in (Reason.TREE_BETTER.value, Reason.TREE_BETTER_THAN_REFERENCE.value)
+    if not recommended and verdict.get("reason") == Reason.TREATMENT_BETTER.value and not is_regime(data):
+        tree = from_dict(data)
+        recommended = {f"always {tree.actions[k]}" for k in tree.action[tree.is_leaf]} == {verdict.get("rule")}
+    return ("" if recommended else "Not recommended. ") + verdict["sentence"]
 
 
 def read_report(path: str | os.PathLike) -> Content:

@@ -40,7 +40,7 @@ from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
 from policytree.evaluation.policy_value.validation import REPEATED
 from policytree.exceptions import InputError
 from policytree.report.material import Study as Described
-from policytree.report.sections.credibility import doubted, rewards_check
+from policytree.report.sections.credibility import gated, rewards_check
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
 from policytree.study_check.events import event_options
@@ -271,7 +271,7 @@ def _refuse_censored(described: Described, study: Study) -> None:
 
 def _compute(job: Job, study: Study, described: Described, interrupts: Interrupts) -> Result:
     tree = {name: value for name, value in job.tree.items() if name != "budget_costs"}
-    estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **tree)
+    estimator = DRPolicyTree(direction=study.stated_direction, cv=job.cv, random_state=job.seed, verbose=1, **tree)
     data, honest = study.learner_arguments(job.tree["budget_costs"]), None
     rows = "all rows" if job.honest is None else f"about {1 - job.honest:.0%} of the rows"
     with stage_progress() as display:
@@ -290,8 +290,11 @@ def _compute(job: Job, study: Study, described: Described, interrupts: Interrupt
         if values is not None:
             learning = None if honest is None else np.setdiff1d(np.arange(study.observed.n), honest.rows)
             check = rewards_check(described, shown.reward_estimator_, learning)
-            (values,) = doubted(described, check, [values])
+            (values,) = gated(described, check, [values])
         found, further = answers(job, Fitted(study, shown, honest, values, seconds), steps)
+    if values is not None:
+        values, *rest = gated(described, check, [values, *found])
+        found = tuple(rest)
     leaves = _training_leaves(study, estimator, data) if honest is None else honest.leaves
     return Result(study, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
 

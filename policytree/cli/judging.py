@@ -34,12 +34,17 @@ from policytree.evaluation.policy_value.further import (
     gaps_by_limit,
     kept_probability,
 )
+from policytree.evaluation.policy_value.gates import Evidence, gates_of, given_chances, other_models_gate
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.report.content import Section, Words
-from policytree.report.sections.credibility import doubts, make_means_section, rewards_check
+from policytree.report.material import Study as Described
+from policytree.report.sections.answer import gates_table
+from policytree.report.sections.credibility import make_means_section, rewards_check
 from policytree.report.sections.further import further_section, groups_section
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.values import rules_table, status_quo_words
+from policytree.study_check import StudyCheck
+from policytree.study_check.directions import direction_of
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import sentence
 from policytree.weighting import RewardEstimator, treatment_costs
@@ -100,7 +105,9 @@ def judge(
             }
             groups = _groups(study, rules[POLICY], fitted, level)
     check = rewards_check(described, fitted)
-    verdict = values.verdict.doubted(doubts(described, check))
+    verdict = _gated(study, described, values.verdict, check, fitted, second)
+    if second is not None:
+        second = replace(second, verdict=_gated(study, described, second.verdict, check, fitted, None))
     said = [" ".join(str(warning.message).split()) for warning in heard]
     words = _words(study, values, design, cv)
     if as_json:
@@ -118,7 +125,7 @@ def judge(
     if groups is not None:
         beside.append(groups_section(groups.values(level), groups.gaps(study.limits.gaps, level), level))
     broken = [Words(text, "warning") for text in broken_limits(verdict.rule, further, _limits(study))]
-    first = Section("verdict", "Verdict", (Words(str(verdict), "lead"), *broken, *other))
+    first = Section("verdict", "Verdict", (Words(str(verdict), "lead"), *broken, *other, gates_table(verdict.gates)))
     print_sections(console, first, table, *beside, *means)
     for text in said:
         typer.echo(f"Warning: {text}", err=True)
@@ -130,6 +137,20 @@ def _with_factors(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame, 
     if given is None and isinstance(factors, list) and factors and set(factors) <= set(frame.columns):
         given = ",".join(f'"{name}"' for name in factors)
     return replace(roles, treatment=given, arms=tuple(map(str, tree.actions)))
+
+
+def _gated(
+    study: Study, described: Described, verdict: Verdict, check: StudyCheck | None, fitted: RewardEstimator,
+    second: SecondOpinion | None,
+) -> Verdict:  # fmt: skip
+    """A verdict through all gates."""
+    ways = direction_of(study.stated_direction, study.outcome, times=study.observed.times is not None)
+    given = given_chances(study.observed, study.propensity)
+    known = fitted.models_propensity_ is None
+    gates = gates_of(Evidence(study.observed, ways, described.check, given, check, known))
+    if second is not None:
+        gates = (*gates, other_models_gate(second.model, verdict.rule, second.verdict.rule))
+    return verdict.through(gates)
 
 
 def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -> Roles:

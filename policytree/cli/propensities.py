@@ -8,6 +8,7 @@ import pandas as pd
 from policytree.cli.tables import number_in, require_column
 from policytree.data.combined_treatments import CombinedTreatments
 from policytree.exceptions import InputError
+from policytree.weighting.propensities import needs_label
 
 ESTIMATED = "estimated"  # said in place of probabilities: those of a design are then not taken over
 
@@ -23,6 +24,7 @@ def propensity_from(
     treatments: np.ndarray,
     what: str = "treatment",
     combined: CombinedTreatments | None = None,
+    shares: np.ndarray | None = None,
 ):
     """The propensity as ``fit`` takes it, words for it, and the columns it uses; None, "", [] if none is given.
 
@@ -49,6 +51,8 @@ def propensity_from(
         return frame[text], f"known: column {text}, the probability of {second}", [text]
     if not 0.0 < number < 1.0:
         raise InputError(f"--propensity is {number:g}; the probability of {second} must lie strictly between 0 and 1.")
+    if number != 0.5:
+        raise InputError(f"--propensity {number:g} {needs_label(number, treatments, what, shares)}")
     return number, f"known: {number:g} for {second}", []
 
 

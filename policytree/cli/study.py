@@ -35,7 +35,7 @@ from policytree.report.study_report import make_study
 from policytree.serialization.labels import label_to_json
 from policytree.study_check import Finding, findings_beside
 from policytree.study_check.columns import column_findings
-from policytree.study_check.events import direction_findings
+from policytree.study_check.directions import direction_of
 from policytree.study_check.findings import by_severity
 from policytree.weighting.observed import WEIGHT, Observed, observe
 from policytree.weighting.target_arguments import with_target
@@ -110,8 +110,8 @@ class Study:
     event : str or None
         The label of a text outcome that ``frame`` has as 1; where outcomes are times, the value of the event column
         that stands for the event.
-    direction_given : bool
-        Whether the user, or the built-in study, said which way the outcome is better.
+    stated_direction : str or None
+        Which outcomes are better, where the user, or the built-in study, said it.
     propensity_option : str or None
         Known probabilities of treatment, as the command line takes them.
     propensity_columns : tuple of str
@@ -155,7 +155,7 @@ class Study:
     strata: tuple[str, ...] = ()
     arm_costs: Mapping[Any, float | str] = field(default_factory=dict)
     event: str | None = None
-    direction_given: bool = True
+    stated_direction: str | None = None
     propensity_option: str | None = None
     propensity_columns: tuple[str, ...] = ()
     outcome_options: Mapping[str, Any] = field(default_factory=dict)
@@ -229,17 +229,15 @@ class Study:
         return ", ".join([*(f"{label} {cost}" for label, cost in self.arm_costs.items()), *takers, *of_offers])
 
     def _findings_beside(self) -> list[Finding]:
-        """What the check cannot see in covariates: the columns left out, and that nobody named a direction."""
+        """What the check cannot see in covariates: the columns left out."""
         taken = {self.treatment, self.outcome, self.cluster, self.weights, *self.covariates, *self.confounders}
         taken |= {self.outcome_options[name] for name in ("event_column", "entry_column", "instrument")}
         taken |= {*self.limits.outcomes, *self.limits.subgroups}
         others = [name for name in self.frame.columns if name not in taken and not holds_tables(self.frame[name])]
         seen = self.observed
         event = None if seen.times is None else seen.times.code
-        known = seen.y if seen.seen is None else seen.y[seen.seen]
-        asked = [] if self.direction_given or event is not None else direction_findings(known, self.outcome)
         how: dict[str, Any] = {"clustered": self.cluster is not None, "event": event}
-        return [*findings_beside(self.frame[others], seen.y, self.outcome, **how), *asked]
+        return [*findings_beside(self.frame[others], seen.y, self.outcome, **how)]
 
     def fit_arguments(self) -> dict:
         """Arguments of nuisance models: ``Y, T, *, X, W, propensity, sample_weight, groups, strata, event, ...``."""
@@ -440,9 +438,8 @@ def _joined(names: tuple[str, ...]) -> str | None:
 def _build(
     source, frame, roles: Roles, dataset: Dataset | None = None, known=None, combined: CombinedTreatments | None = None
 ) -> Study:
-    direction = roles.direction or "maximize"
-    if direction not in DIRECTIONS:
-        raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
+    if roles.direction not in (*DIRECTIONS, None):
+        raise InputError(f"--direction must be maximize or minimize; got {quoted(roles.direction)}.")
     for role in ("treatment", "outcome", "cluster", "weights"):
         if getattr(roles, role) is not None:
             require_column(getattr(roles, role), f"--{role}", frame)
@@ -467,6 +464,8 @@ def _build(
         frame = frame.assign(**{roles.outcome: outcome})
     else:
         refuse_impossible_times(frame, roles.outcome, roles.entry_column)
+    ways = direction_of(roles.direction, roles.outcome, times=roles.event_column is not None)
+    direction = ways.way
     how = outcome_arguments(frame, options, roles.event)
     strata = tuple(column_names(roles.strata, "--strata", frame))
     observed = observe(
@@ -488,7 +487,9 @@ def _build(
         told += notes_of_offers(observed, str(roles.instrument), roles.outcome, roles.taker_cost or 0.0)
     assigned = observed.treatments if observed.instrument is None else observed.instrument.offers
     what = "treatment" if observed.instrument is None else "offer"
-    propensity, text, columns = propensity_from(roles.propensity, frame, assigned, what, combined)
+    given = observed.arm if observed.instrument is None else observed.instrument.code
+    shares = np.bincount(given, minlength=len(assigned)) / len(given)
+    propensity, text, columns = propensity_from(roles.propensity, frame, assigned, what, combined, shares)
     if combined is not None and isinstance(propensity, dict):
         known = propensity  # by label, whether they were given so or for each treatment
     if known is not None:
@@ -514,7 +515,7 @@ def _build(
     return Study(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
-        roles.direction is not None, _option_of(roles.propensity, known), chances, options, how, offer_costs,
+        roles.direction, _option_of(roles.propensity, known), chances, options, how, offer_costs,
         taker_cost, limits=limits, combined=combined, randomized=propensity is not None or in_trial,
     )  # fmt: skip
 

@@ -33,12 +33,15 @@ def predict(
     be without treatment and outcome. Such a table is held in memory.
     """
     check_first(data, None, columns={}, lists={})
+    from policytree.cli.files import read_saved, saved_verdict
     from policytree.common.progress import stage_progress
     from policytree.exceptions import InputError, UnseenValueWarning
     from policytree.serialization import whole_file
 
     if output is not None and output.lower().endswith(OTHER_KINDS):
         raise InputError(f"The table '{output}' is written as CSV; name a file that ends in .csv.")
+    if verdict := saved_verdict(read_saved(tree)):
+        typer.echo(f"Verdict on this rule: {verdict}", err=True)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UnseenValueWarning)
         batches = _recommended(tree, data, column)
@@ -84,7 +87,7 @@ def show(
     debug: DebugOption = False,
 ) -> None:
     """Print a saved tree, or the trees of a regime, and the certificates they came with."""
-    from policytree.cli.files import is_regime, read_saved, read_tree
+    from policytree.cli.files import is_regime, read_saved, read_tree, saved_verdict
     from policytree.cli.printing import print_json
     from policytree.regimes.export import regime_from_dict
     from policytree.serialization import to_dict
@@ -105,8 +108,10 @@ def show(
     saved, everything = read_tree(tree)
     certificate = everything.get("certificate")
     if as_json:
-        print_json({"tree": to_dict(saved), "certificate": certificate})
+        print_json({"tree": to_dict(saved), "certificate": certificate, "verdict": everything.get("verdict")})
         return
+    if verdict := saved_verdict(everything):
+        typer.echo(f"Verdict: {verdict}\n")
     typer.echo(export_text(saved))
     _print_certificate(certificate)
 

@@ -27,6 +27,10 @@ class CallArguments(ABC):
     def arguments(self) -> dict[str, Any]:
         """The same, and arguments that a call is given only if it takes them."""
 
+    @abstractmethod
+    def told(self, value: Any) -> Any:
+        """Another argument of the call; of an estimator a copy that knows what the study says of estimators."""
+
 
 def takes_study(function: Callable[..., R]) -> Callable[..., R]:
     """Decorator of functions ``(..., Y, T, *, X, ...)``: a study by position stands for Y, T and all it knows.
@@ -43,7 +47,7 @@ def takes_study(function: Callable[..., R]) -> Callable[..., R]:
     def called(*args: Any, **kwargs: Any) -> R:
         if not args or not isinstance(args[-1], CallArguments):
             return function(*args, **kwargs)
-        before = dict(zip(positional, args[:-1], strict=False))
+        before = {each: args[-1].told(value) for each, value in zip(positional, args[:-1], strict=False)}
         return function(**before, **_of_study(args[-1], function.__name__, parameters, kwargs))
 
     return called

@@ -29,13 +29,14 @@ from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
 from policytree.exceptions import InputError, quoted
 from policytree.problem.types import Guesses, Solution, Status
+from policytree.study_check.directions import agreed_direction, direction_of, name_of
 from policytree.trees.tree import Tree
 from policytree.weighting import DoublyRobust, RewardEstimator
 from policytree.weighting.instrument import COMPLIERS
 from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
 from policytree.weighting.stacked import study_mask
 from policytree.weighting.target_arguments import stacks_target
-from policytree.weighting.time_to_event.outcome import warn_of_direction
+from policytree.weighting.time_to_event.outcome import is_structured, warn_of_direction
 
 
 class _ScoreArguments(TypedDict, total=False):
@@ -66,6 +67,7 @@ class _FitArguments(_ScoreArguments, total=False):
     target_X: Table | None
     target_W: Table | None
     target_weights: Column | None
+    direction: str | None
 
 
 @shares_documentation(PolicyTree)
@@ -93,6 +95,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
         (``n_repeats``) or an ``executor``, instead of the four arguments above, which are shorthand for
         ``RewardEstimator(model_regression, model_propensity, min_propensity=..., cv=...)``. It is cloned; parameter
         searches reach into it (``rewards__min_propensity``). If it has no ``random_state``, this estimator's is used.
+    direction : {"maximize", "minimize"}, optional
+        Whether larger or smaller outcomes are better. If nobody says it, larger ones are taken to be; an outcome whose
+        name sounds like harm ("died", "pain_score") is then refused, and any other whose name does not tell makes
+        verdicts fragile.
     split_features : list of column names or positions, optional
         The columns that the tree may split on. The nuisance models see every column of ``X``.
     random_state : int, RandomState or None
@@ -141,7 +147,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     regularization: float | Literal["auto"] = 0.0
     min_samples_leaf: int = 1
     min_samples_per_treatment: int = 0
-    direction: str = "maximize"
+    direction: str | None = None
     budget: float | None = None
     max_share: Mapping[Any, float] | None = None
     min_share: Mapping[Any, float] | None = None
@@ -236,6 +242,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         target_X: Table | None = None,
         target_W: Table | None = None,
         target_weights: Column | None = None,
+        direction: str | None = None,
     ) -> Self:
         """Estimate rewards and find the tree: ``fit(study)``, ``fit(Y, T, X=X)``, or scikit-learn's ``fit(X, Y, T=T)``.
 
@@ -263,6 +270,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
             Further outcomes, of which ``limits`` speak: their doubly robust rewards are estimated as those of ``Y``, by
             the same folds. A pair of a column and "maximize" is an outcome of which more is better, and whose limit is
             the least mean.
+        direction : {"maximize", "minimize"}, optional
+            Which way the outcome is better, if the estimator does not say so; a study does.
         instrument : array-like of shape (n,), optional
             What every row was offered or encouraged to, where people choose treatments for reasons of their own: a tree
             for the compliers (``RewardEstimator(method="instrument", estimand="compliers")``), unless ``rewards`` says
@@ -279,7 +288,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
             If an argument cannot be used, or the order of arguments is neither of the two; the message names it and
             the remedy.
         """
-        tree = PolicyTree(**{name: getattr(self, name) for name in PolicyTree().get_params()})
+        stated = agreed_direction(self.direction, direction)
+        way = direction_of(stated, name_of(Y), times=event is not None or is_structured(Y)).way
+        tree = PolicyTree(**{name: getattr(self, name) for name in PolicyTree().get_params()} | {"direction": way})
         tree._check_arguments()  # before minutes of nuisance fits
         rewards = self._reward_estimator(instrument is not None)
         if sample_treatment_costs is not None and rewards.estimand == COMPLIERS:
@@ -300,7 +311,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
                     "min_samples_leaf, which counts rows of study and target together."
                 )
             arms = arms[study_mask(study, len(arms))].infer_objects()
-        warn_of_direction(cause, horizon, self.direction)
+        warn_of_direction(cause, horizon, way)
         labels = sorted_labels(arms.dropna().to_numpy())
         check_constraints(tree, labels, n_rows, budget_costs)
         further = further_outcomes(outcomes)

@@ -29,6 +29,7 @@ from policytree.evaluation.leaves.honest import HonestLeaves, honest_leaf_summar
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.fixed_rules import RuleValues, compare_rules
+from policytree.evaluation.policy_value.gate import Gate
 from policytree.evaluation.policy_value.optimism import Optimism
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY, STATUS_QUO
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards, held_out_rewards
@@ -65,6 +66,7 @@ __all__ = [
     "Exclusion",
     "ExclusionSensitivity",
     "Gain",
+    "Gate",
     "HalfSamples",
     "HeldOutRewards",
     "HonestLeaves",

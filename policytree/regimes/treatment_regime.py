@@ -211,20 +211,23 @@ class TreatmentRegime(NestedParameters):
             raise InputError(
                 f"The regime has {len(each)} estimators, but there are {n_stages} stages; give one for each."
             )
-        if len({one.direction for one in each}) > 1:
+        if len({one.direction or "maximize" for one in each}) > 1:
             raise InputError("All stages must have one direction: their outcomes are summed.")
         out = []
         for one in each:
-            copy = clone(one)
+            copy = clone(one).set_params(direction=one.direction or "maximize")
             out.append(copy if copy.random_state is not None else copy.set_params(random_state=self.random_state))
         return out
 
     @property
     def direction(self) -> str:
         """Whether larger outcomes are better ("maximize") or smaller ones ("minimize")."""
-        return self.estimators(1 if self.stages is None or isinstance(self.stages, DRPolicyTree) else len(self.stages))[
-            0
-        ].direction
+        return (
+            self.estimators(1 if self.stages is None or isinstance(self.stages, DRPolicyTree) else len(self.stages))[
+                0
+            ].direction
+            or "maximize"
+        )
 
     def visible(self, s: int) -> Any:
         """What the rule of stage ``s`` (0, 1, ...) may look at: "all", "current" or a list of columns."""
@@ -256,7 +259,7 @@ class TreatmentRegime(NestedParameters):
         rows = np.flatnonzero(decision.eligible)
         known, own = self.known(course, s, rows), outcome[rows]
         arguments = stage_arguments(course, s, rows, own, known)
-        costs = charges(course, s, rows, own, estimator.direction)
+        costs = charges(course, s, rows, own, self.direction)
         _warn_of_small_chances(decision, rows, estimator)
         try:
             with silent_on_denied(course, s):
@@ -265,7 +268,7 @@ class TreatmentRegime(NestedParameters):
             raise InputError(f"{decision.name}: {error}") from error
         codes = positions(estimator.predict(known.X), decision.treatments)
         refuse_denied(course, s, rows, codes)
-        values = net(estimator.rewards_.to_numpy(), costs, estimator.direction)
+        values = net(estimator.rewards_.to_numpy(), costs, self.direction)
         to_go = outcome.copy()
         to_go[rows] = values[np.arange(len(rows)), codes]
         return estimator, to_go
@@ -536,7 +539,8 @@ def _scores(course: Course, s: int, model: DRPolicyTree, outcome: np.ndarray, di
         chance = chance * np.maximum(rewards.observation_.to_numpy(), rewards.min_observed)
     out = expected.copy()
     out[own, arm] += np.where(seen, (np.where(seen, outcome, 0.0) - expected[own, arm]) / chance, 0.0)
-    return net(out, charges(course, s, rows, outcome, model.direction), model.direction)
+    way = model.direction or "maximize"
+    return net(out, charges(course, s, rows, outcome, way), way)
 
 
 def _warn_of_small_chances(decision: Decision, rows: np.ndarray, estimator: DRPolicyTree) -> None:

@@ -20,7 +20,7 @@ from policytree.report.material import About
 from policytree.report.regime_material import RegimeMaterial, outcome_name
 from policytree.report.sections.regimes.evidence import (
     check_section,
-    doubts_of,
+    gates,
     score_checks,
     sequences_section,
     values_section,
@@ -108,7 +108,7 @@ class RegimeReport(Report):
         ]
         checks = score_checks(regime, course)
         if values is not None:
-            values = replace(values, verdict=values.verdict.doubted(doubts_of(checks)))
+            values = replace(values, verdict=values.verdict.through(gates(checks)))
         self.values = values
         material = RegimeMaterial(regime, course, named, self.trees, eligible, encoded, values)
         self.content = make_content(material, check_section(checks))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from policytree.common.calls import CallArguments
 from policytree.common.typing import Table
@@ -19,12 +21,11 @@ from policytree.study.columns import holds_tables, names_of, refuse_two_roles, r
 from policytree.study.outcomes import Outcome, as_outcome
 from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
+from policytree.study_check import StudyCheck, check_study
+from policytree.study_check.directions import agreed_direction
 from policytree.weighting.observed import Observed, observe
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.target_arguments import with_target
-
-if TYPE_CHECKING:
-    from policytree.study_check import StudyCheck
 
 DIRECTIONS = ("maximize", "minimize")
 BETTER = {"maximize": "larger is better", "minimize": "smaller is better", None: "nobody said which way is better"}
@@ -244,8 +245,6 @@ class Study(CallArguments):
 
     def check(self) -> StudyCheck:
         """What is suspicious about the data: :func:`policytree.check_study` of this study."""
-        from policytree.study_check import check_study
-
         return check_study(self)
 
     def __repr__(self) -> str:
@@ -314,6 +313,19 @@ class Study(CallArguments):
             "direction": self.direction,
             "known_propensity": self.propensity is not None,
         }
+
+    def told(self, value: Any) -> Any:
+        """An estimator with the direction of the study, where it has none of its own; anything else as it is.
+
+        Raises
+        ------
+        InputError
+            If the estimator has another direction.
+        """
+        if self.direction is None or not isinstance(value, BaseEstimator) or "direction" not in value.get_params(False):
+            return value
+        way = agreed_direction(value.get_params(False)["direction"], self.direction)
+        return copy.copy(value).set_params(direction=way)  # a copy that stays fitted
 
     def _observed_arguments(self) -> dict[str, Any]:
         """What :func:`observe` takes."""

@@ -12,7 +12,6 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.typing import Column, Table
 from policytree.common.validation import arm_column
 from policytree.data.feature_encoder import as_pandas, object_numbers
-from policytree.evaluation.inputs import refuse_instrument
 from policytree.exceptions import InputError
 from policytree.study_check.arms import (
     combination_findings,
@@ -21,6 +20,7 @@ from policytree.study_check.arms import (
     uncensored_treatments,
 )
 from policytree.study_check.columns import after_treatment, alike, column_findings
+from policytree.study_check.directions import name_of
 from policytree.study_check.events import event_findings
 from policytree.study_check.findings import (
     AFTER_TREATMENT,
@@ -49,7 +49,9 @@ from policytree.study_check.randomised import randomisation_test
 from policytree.study_check.rows import (
     ArmMean,
     arm_means,
+    moved_jointly,
     moved_means,
+    moved_together,
     outside_range,
     repeated_ids,
     repeated_rows,
@@ -155,7 +157,7 @@ def check_study(
     if whole.study is not None:
         table, T = table[whole.study].reset_index(drop=True), arm_column(T)[whole.study]
     table = table.loc[:, ~table.columns.duplicated()]
-    name = _name(Y)
+    name = name_of(Y)
     findings: list[Finding] = []
     for _, column in table.items():
         findings += column_findings(column, name)
@@ -296,7 +298,11 @@ def check_rewards(
     ()
     """
     observed = observe(Y, T, groups=groups, sample_weight=sample_weight, **outcome)
-    refuse_instrument(observed, "check_rewards")
+    if observed.instrument is not None:
+        raise InputError(
+            "check_rewards knows no instrument, with which people choose treatments for reasons that are not seen; "
+            "judge the offers themselves by passing the instrument as T."
+        )
     if observed.study is not None:
         raise InputError(
             "Rewards of a target cannot be held against what the study's own people brought; leave study out."
@@ -311,6 +317,8 @@ def check_rewards(
     matrix = None if chances is None else chances[seen.treatments].to_numpy(dtype=np.float64)
     means = arm_means(seen, frame, matrix if by_chance == KNOWN else None)
     findings = outside_range(means, observed.limits) + moved_means(seen, means, by_chance)
+    if by_chance and not any(finding.severity == "serious" for finding in findings):
+        findings += moved_jointly(moved_together(seen, means), means, by_chance)
     if matrix is not None and by_chance != KNOWN:
         findings += thin_support(seen, matrix, min_propensity)
     return StudyCheck(by_severity(findings), seen.n, 0)
@@ -342,11 +350,6 @@ def _as_after_a_file(column: pd.Series) -> pd.Series:
         )
     numbers = object_numbers(column.tolist()) if column.dtype == object else None
     return column if numbers is None else pd.Series(numbers, name=column.name)
-
-
-def _name(Y) -> str | None:
-    name = getattr(Y, "name", None)
-    return None if name is None else str(name)
 
 
 def _alike_treatments(treatments: np.ndarray) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Findings about times and events: censored outcomes, covariates that reveal the event, outcomes that are harms."""
+"""Findings about times and events: censored outcomes and covariates that reveal the event."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from policytree.study_check.columns import after_treatment, is_text, value_text
-from policytree.study_check.findings import CENSORED, DIRECTION, KNOWS_EVENT, Finding
-from policytree.study_check.names import is_event, is_time, sounds_bad
+from policytree.study_check.findings import CENSORED, KNOWS_EVENT, Finding
+from policytree.study_check.names import is_event, is_time
 
 MOST_STATES = 4  # alive, transplanted, dead, lost
 MANY_TIMES = 10  # distinct values from which on a number may be a time
@@ -174,30 +174,3 @@ def _is_a_time(column: pd.Series) -> bool:
         return False
     values = column.dropna()
     return values.nunique() > MANY_TIMES and float(values.min()) >= 0.0
-
-
-def direction_findings(y: np.ndarray, name: str) -> list[Finding]:
-    """A two-valued outcome without a stated direction; no finding if its name suggests that more is better.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Outcome, of which more is taken to be better.
-    name : str
-    """
-    states = np.unique(y)
-    bad = sounds_bad(name)
-    if len(states) != 2 or bad is False:
-        return []
-    low, high = (f"{state:g}" for state in states)
-    how = f"Say which is better: --direction minimize if {high} is bad, --direction maximize if it is good."
-    if bad:
-        named, more, severity = " and has a name that sounds like harm", ", and so would seek harm", "serious"
-    elif is_event(name):
-        named, more, severity = " and has a name of events, which may be harm", "", "warning"
-    else:
-        named, more, severity = "", "", "note"
-    found = (
-        f"is {low} or {high}{named}; nobody said which is better, and rules make its mean as large as possible{more}"
-    )
-    return [Finding(severity, DIRECTION, name, found, how)]

@@ -52,14 +52,18 @@ _HARM = _EVENTS - {"event", "events"} | {
     "hospitalized", "hospitalised", "infection", "infected", "bleed", "bleeding", "stroke", "infarction", "cancer",
     "fracture", "injury", "disease", "sick", "sickness", "ill", "illness", "pain", "depressed", "depression",
     "suicide", "overdose", "arrest", "arrested", "rearrest", "rearrested", "recid", "recidivism", "default",
-    "defaulted", "dropout", "churn", "churned", "unemployed", "homeless", "withdrawn", "withdrew",
+    "defaulted", "dropout", "churn", "churned", "unemployed", "homeless", "withdrawn", "withdrew", "cost", "risk",
+    "expenditure", "expense", "charge", "debt", "harm", "worse", "worsening", "deterioration", "disability", "symptom",
+    "seizure", "crash", "los", "fever", "nausea", "anxiety", "stress", "fatigue", "craving", "crime",
 }  # fmt: skip
 _GOOD = {
     "alive", "survived", "survivor", "survival", "recovered", "recovery", "cured", "cure", "remission", "success",
     "successful", "improved", "improvement", "better", "response", "responded", "responder", "employed", "hired",
     "passed", "graduated", "completed", "retained", "converted", "conversion", "purchase", "purchased", "bought",
     "clicked", "healthy", "benefit", "benefited", "adherent", "vaccinated", "healed", "win", "won", "free", "relief",
-    "relieved", "control", "controlled", "reduction", "reduced", "screened", "screening",
+    "relieved", "quality", "qol", "wellbeing", "satisfaction", "income", "earnings", "wage", "wages", "salary",
+    "revenue", "profit", "sales", "saving", "savings", "saved", "reward", "rewards", "utility", "gain", "gains",
+    "control", "controlled", "reduction", "reduced", "screened", "screening",
 }  # fmt: skip
 _NOT = {"no", "non", "not", "never", "without", "free"}
 
@@ -120,8 +124,11 @@ def is_follow_up(name: object) -> bool:
 def sounds_bad(name: object) -> bool | None:
     """Whether more of an outcome with this name is harm; None where the name does not tell."""
     parts = set(words(name))
+    parts |= {part.removesuffix("s") for part in parts if not part.endswith("ss")}
     bad, good, turned = bool(parts & _HARM), bool(parts & (_GOOD - _NOT)), bool(parts & _NOT)
     if bad == good:
+        return None
+    if bad and (is_time(name) or "to" in words(name)):  # later is better where the event is harm
         return None
     if bad:
         return not turned

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
+from scipy.stats import chi2, norm
 
-from policytree.evaluation import Estimate, mean_estimate
 from policytree.study_check.columns import is_text
 from policytree.study_check.findings import REPEATED_IDS, Finding
 from policytree.study_check.names import is_person
+from policytree.weighting.cluster_robust import covariance_of_means, mean_and_influence, n_units, variance_of_mean
 from policytree.weighting.observed import Observed
 
 FINE = 20  # distinct values from which on a column tells rows apart
 RARE, FEW = 0.01, 10  # a value of at most this share, or so many, of the rows: two such do not meet by chance
 SOME_REPEATS, MANY_REPEATS = 0.001, 0.01  # of the rows
 FEWEST_IDS, MOST_ROWS_AN_ID = 20, 20  # fewer ids, or more rows of each on average, are sites
+JOINTLY = 0.001  # level of the test of all arms at once
 CERTAIN = 4.0  # standard errors
 WORTH_A_WORD = 0.1  # standard deviations of the outcome
 MUCH = 0.01  # of the rows, by weight: more than a few that hardly move any mean
+COLLINEAR = 1e-6  # a share of the largest eigenvalue, below which means say the same
 FEW_EFFECTIVE = 0.1  # of an arm's rows
 
 
@@ -91,6 +94,26 @@ def _repeats(codes: list[np.ndarray]) -> int:
     return len(key) - (int(key.max(initial=-1)) + 1)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """How far a mean moved, with its standard error (robust to clusters), its 95 % interval and its influences."""
+
+    value: float
+    standard_error: float
+    lower: float
+    upper: float
+    influence: np.ndarray
+
+
+def _moved(scores: np.ndarray, seen: Observed) -> Moved:
+    """The mean of scores (n,)."""
+    value, influence = mean_and_influence(scores, seen.weight)
+    units = n_units(seen.weight, seen.groups)
+    error = float(np.sqrt(variance_of_mean(influence, seen.groups, units)))
+    half = float(stdtrit(max(units - 1, 1), 0.975)) * error
+    return Moved(value, error, value - half, value + half, influence)
+
+
 @dataclass(frozen=True, slots=True)
 class ArmMean:
     """The mean outcome of one treatment, as observed and by the rewards.
@@ -104,7 +127,7 @@ class ArmMean:
         Their mean outcome; weighted by one over the probability of treatment where that is known row by row.
     estimated : float
         Mean reward: what everybody's mean outcome would be.
-    difference : Estimate
+    difference : Moved
         The second less the first, whose standard error allows for both being of the same rows.
     """
 
@@ -112,7 +135,7 @@ class ArmMean:
     n: int
     observed: float
     estimated: float
-    difference: Estimate
+    difference: Moved
 
     @property
     def z(self) -> float:
@@ -131,7 +154,7 @@ def arm_means(seen: Observed, rewards: pd.DataFrame, propensity: np.ndarray | No
     propensity : ndarray of shape (n, K), optional
         Known probabilities of treatment.
     """
-    found, mean = [], partial(mean_estimate, groups=seen.groups, sample_weight=seen.sample_weight)
+    found = []
     for k, label in enumerate(seen.treatments):
         own = (seen.arm == k).astype(np.float64)
         if propensity is not None:
@@ -139,9 +162,44 @@ def arm_means(seen: Observed, rewards: pd.DataFrame, propensity: np.ndarray | No
         observed = float(np.average(seen.y, weights=own * seen.weight))
         share = np.average(own, weights=seen.weight)
         scores = rewards[label].to_numpy()
-        moved = mean(scores - observed - own * (seen.y - observed) / share)
+        moved = _moved(scores - observed - own * (seen.y - observed) / share, seen)
         found.append(ArmMean(label, int((seen.arm == k).sum()), observed, observed + moved.value, moved))
     return tuple(found)
+
+
+def moved_together(seen: Observed, means: Iterable[ArmMean]) -> float:
+    """Probability, if no mean may move, that arms' means move at least as far as these do.
+
+    Twice the smaller of two probabilities: of the chi-squared statistic of all arms with their covariance, and
+    Bonferroni's of the arm that moves most. Means of two arms move nearly in opposite directions, so that the first has
+    a degree of freedom more than there is evidence for.
+    """
+    parts = [mean.difference for mean in means if mean.difference.standard_error > 0]
+    if not parts:
+        return 1.0
+    moved = np.array([part.value for part in parts])
+    influence = np.column_stack([part.influence for part in parts])
+    covariance = covariance_of_means(influence, seen.weight, seen.groups)
+    scale = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    kept = values > COLLINEAR * values.max()
+    projected = vectors[:, kept].T @ (moved / scale)
+    jointly = float(chi2.sf((projected**2 / values[kept]).sum(), kept.sum()))
+    alone = len(parts) * 2.0 * float(norm.sf(np.abs(moved / scale).max()))
+    return min(1.0, 2.0 * min(jointly, alone))
+
+
+def moved_jointly(p: float, means: Iterable[ArmMean], by_chance: str) -> list[Finding]:
+    """Arms whose means move together though treatment was given by chance; ``p`` as of :func:`moved_together`."""
+    if p >= JOINTLY:
+        return []
+    moves = ", ".join(f"{mean.label!s} {mean.difference.value:+,.3g} (z = {mean.z:.1f})" for mean in means)
+    what = (
+        f"Estimated means, if everybody got a treatment, differ from the means of those who got it: {moves}; jointly "
+        f"p = {p:.2g}, though {by_chance}"
+    )
+    remedy = "Look for covariates that were measured after treatment, and for wrong probabilities."
+    return [Finding("serious", "moved means", "", what, remedy)]
 
 
 def moved_means(seen: Observed, means: Iterable[ArmMean], by_chance: str) -> list[Finding]:

@@ -24,14 +24,15 @@ def is_constant(propensity, n: int, n_arms: int) -> bool:
     return len(shape) == 1 and shape[0] == n_arms and shape[0] != n
 
 
-def propensity_matrix(propensity, n: int, treatments: np.ndarray, arm: str = "treatment") -> np.ndarray:
+def propensity_matrix(
+    propensity, n: int, treatments: np.ndarray, arm: str = "treatment", shares: np.ndarray | None = None
+) -> np.ndarray:
     """Known propensities as an (n, K) matrix in the order of ``treatments``.
 
     Parameters
     ----------
     propensity : float, mapping, array, Series or DataFrame
-        - a number, with two treatments: the probability of the *second* in sorted order (1 of 0/1, "treated" of
-          "control"/"treated");
+        - the number 1/2, with two treatments; another one needs a label, since it may be that of either;
         - a mapping (or a Series indexed by label) from every label to its probability, or to n probabilities;
         - an array of shape (K,): one probability per treatment, in sorted order;
         - an array of shape (n,), with two treatments: each row's probability of the second in sorted order;
@@ -42,6 +43,8 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray, arm: str = "tr
         Sorted labels.
     arm : str
         What messages call one of them: "treatment" or "offer".
+    shares : ndarray of shape (K,), optional
+        Shares of the rows that got them, for a message.
 
     Returns
     -------
@@ -55,6 +58,8 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray, arm: str = "tr
     """
     n_arms = len(treatments)
     values = by_label(propensity, n, treatments, argument="propensity", what="probability", arm=arm)
+    if values.ndim == 0 and n_arms == 2 and 0.0 < float(values) < 1.0 and abs(float(values) - 0.5) > SUM_TOLERANCE:
+        raise InputError(f"propensity={float(values):g} {needs_label(float(values), treatments, arm, shares)}")
     if values.ndim == 0 or (values.shape == (n,) and not is_constant(propensity, n, n_arms)):
         if n_arms != 2:
             raise InputError(
@@ -74,6 +79,16 @@ def propensity_matrix(propensity, n: int, treatments: np.ndarray, arm: str = "tr
         )
     _check_probabilities(matrix, treatments, arm)
     return matrix
+
+
+def needs_label(value: float, treatments: np.ndarray, arm: str = "treatment", shares: np.ndarray | None = None) -> str:
+    """The end of a sentence that refuses one number other than 1/2, with both readings of it."""
+    first, second = (str(label) for label in treatments)
+    readings = " or ".join(f"{a}={p:g},{b}={1 - p:g}" for a, b, p in ((first, second, value), (second, first, value)))
+    text = f"may be the probability of the {arm} {first} or of {second}; say which, by label: {readings}."
+    if shares is None:
+        return text
+    return f"{text} In these rows the shares are {first} {shares[0]:.4g}, {second} {shares[1]:.4g}."
 
 
 def _check_probabilities(matrix: np.ndarray, treatments: np.ndarray, arm: str) -> None:

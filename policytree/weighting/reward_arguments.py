@@ -150,7 +150,8 @@ def given_nuisances(estimator: Any, propensity, regression, observed: Observed, 
         if of_study is propensity:
             p[~observed.study] = p[observed.study][0]
     elif propensity is not None:
-        p = propensity_matrix(propensity, observed.n, observed.treatments, observed.what)
+        shares = np.bincount(observed.arm, minlength=observed.n_arms) / observed.n
+        p = propensity_matrix(propensity, observed.n, observed.treatments, observed.what, shares)
         divisors = divided_by(scheme, observed.treatments)
         warn_if_small(p, estimator.min_propensity, observed.treatments, divisors, observed.what)
     if regression is not None:

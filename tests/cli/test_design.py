@@ -11,6 +11,7 @@ import pytest
 
 from policytree import DRPolicyTree, check_study
 from policytree.cli.study import Roles, study_from_dataset, study_from_file
+from policytree.exceptions import InputError
 from policytree.serialization import from_json
 from tests.cli.running import FILES, ROOT, design, process, refused, run, trial
 
@@ -186,7 +187,9 @@ def test_propensity_forms(tmp_path):
     def propensity(text):
         return study_from_file(str(tmp_path / "trial.csv"), Roles("arm", "y", propensity=text)).propensity
 
-    assert propensity("0.3") == 0.3
+    assert propensity("0.5") == 0.5
+    with pytest.raises(InputError, match=r"drug=0.3,None=0.7.*the shares are None 0.5"):
+        propensity("0.3")
     assert propensity("drug=0.3, None=0.7") == {"drug": 0.3, "None": 0.7}
     assert (propensity("p") == 0.3).all()
     table = propensity("drug=p,None=q")

@@ -17,6 +17,7 @@ from policytree.cli.tables import by_treatment, column_names, number_in, read_ta
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError, quoted
 from policytree.regimes.stages import Course, Stage, check_stages, stage_times, stages_from_long
+from policytree.study_check.directions import direction_of
 from policytree.weighting.observed import REFUSE, WEIGHT
 
 BOTH = "--id and --stage go together: the columns that say whose row it is, and which decision it is about"
@@ -89,9 +90,9 @@ def visits_of(job: Job) -> Visits:
         raise InputError(f"{' and '.join(missing)} must name a column, one of {', '.join(frame.columns[:20])}.")
     assert roles.treatment is not None and roles.outcome is not None, "just checked"
     _check_columns(job, roles, frame)
-    direction = roles.direction or "maximize"
-    if direction not in DIRECTIONS:
-        raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
+    if roles.direction not in (*DIRECTIONS, None):
+        raise InputError(f"--direction must be maximize or minimize; got {quoted(roles.direction)}.")
+    direction = direction_of(roles.direction, roles.outcome).way
     outcome, _ = event_outcome(frame[roles.outcome], roles.event, roles.direction)
     frame = frame.assign(**{roles.outcome: outcome})
     strata = tuple(column_names(roles.strata, "--strata", frame))

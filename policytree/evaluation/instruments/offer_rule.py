@@ -165,7 +165,7 @@ def offer_rule(
         raise InputError("instrument is missing; pass what every row was offered.")
     observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     inputs = offer_tree_inputs(
-        Y, observed, offer_costs=offer_costs, treatment_cost=treatment_cost, direction=estimator.direction
+        Y, observed, offer_costs=offer_costs, treatment_cost=treatment_cost, direction=estimator.direction or "maximize"
     )
     data: dict[str, Any] = {
         **inputs, "X": X, "W": W, "propensity": propensity, "groups": groups, "strata": strata,

@@ -20,6 +20,15 @@ from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.inputs import known_label
 from policytree.evaluation.policy_value.further import GapLimits, Limit, further_values, held_out_groups
+from policytree.evaluation.policy_value.gates import (
+    Evidence,
+    by_chance,
+    gates_of,
+    given_chances,
+    other_models_gate,
+    rewards_evidence,
+    support_findings,
+)
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.policy_value.refits import (
     Data,
@@ -29,6 +38,7 @@ from policytree.evaluation.policy_value.refits import (
     checked_direction,
     refit,
     shown_policy,
+    stated_direction,
 )
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY, STATUS_QUO, fixed_rules
 from policytree.evaluation.policy_value.tables import PolicyValueTable, Repetition
@@ -41,11 +51,14 @@ from policytree.evaluation.policy_value.validation import (
 )
 from policytree.evaluation.policy_value.verdict import Difference, Rules, SecondOpinion, Verdict, decide
 from policytree.exceptions import InputError, quoted
+from policytree.study_check import StudyCheck, check_study
+from policytree.study_check.directions import direction_of, name_of
 from policytree.trees.text import rule_sentence
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 from policytree.weighting.target_arguments import stacks_target
+from policytree.weighting.time_to_event.outcome import is_structured
 
 
 @stacks_target
@@ -199,12 +212,20 @@ def cross_val_policy_value(
     """
     check_level(level)  # before the work, not after
     direction = checked_direction(estimator)
+    ways = direction_of(
+        stated_direction(estimator), name_of(Y), times=outcome.get("event") is not None or is_structured(Y)
+    )
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
     groups_of = {} if subgroups is None else subgroup_columns(subgroups, seen.n)
     labels = seen.treatments.tolist()
     control = recognised_control(labels) if control is None else known_label(control, labels, "control")
     names = rule_names(seen, control, propensity is not None if randomized is None else randomized)
+    check = check_study(
+        X, T, Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
+        known_propensity=propensity is not None, **outcome,
+    )  # fmt: skip
+    given = given_chances(seen, propensity)
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
     if second_opinion is not None:
@@ -226,11 +247,42 @@ def cross_val_policy_value(
             group_values=None if judged is None else judged.values(level),
             gaps=() if judged is None else judged.gaps(GapLimits.of(estimator), level),
         )
+    why = by_chance(check, seen, propensity is not None)
+    rewards = _rewards_check(data, drawn, repetitions, given, why)
+    gates = gates_of(Evidence(seen, ways, check, given, rewards, propensity is not None))
     if second_opinion is None:
-        return table
+        return replace(table, verdict=table.verdict.through(gates))
     differences = _estimates(by_other, seen, drawn, level)[1]
-    verdict = _verdict(data, drawn, by_other, differences, level, names)[0]
-    return replace(table, second_opinion=SecondOpinion(PROPENSITY_LEARNERS[second_opinion], verdict))
+    other, model = _verdict(data, drawn, by_other, differences, level, names)[0], PROPENSITY_LEARNERS[second_opinion]
+    changed = other_models_gate(model, table.verdict.rule, other.rule)
+    return replace(
+        table,
+        verdict=table.verdict.through((*gates, changed)),
+        second_opinion=SecondOpinion(model, other.through(gates)),
+    )
+
+
+def _rewards_check(
+    data: Data, validation: Validation, repetitions: Sequence[Repetition], given: np.ndarray | None, why: str
+) -> StudyCheck | None:
+    """The check of the held-out rewards, gross of costs, and of the chances that the first refit estimated.
+
+    None where rewards are of other people, or gains.
+    """
+    if data.seen.instrument is not None or data.seen.study is not None:
+        return None
+    rows, sign = validation.judged(), 1.0 if data.direction == "maximize" else -1.0
+    rewards = sum(repetition.rewards.to_numpy() for repetition in repetitions) / len(repetitions)
+    costs = data.costs(rows)
+    if costs is not None:
+        rewards = rewards + sign * costs
+    frame = pd.DataFrame(rewards, columns=data.seen.treatments)
+    chances = None if given is None else pd.DataFrame(given[rows], columns=data.seen.treatments)
+    check = rewards_evidence(data.seen, rows, frame, why, propensity=chances)
+    support = repetitions[0].support
+    if support is None:
+        return check
+    return replace(check, findings=(*check.findings, *support_findings(data.seen, support)))
 
 
 def rule_names(seen: Observed, control: Any, randomized: bool) -> Rules:
@@ -291,6 +343,7 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation, names: 
         {name: seen.treatments[codes] for name, codes in rivals.items()},
         pd.DataFrame(rewards, index=seen.index[rows], columns=seen.treatments), scores, tuple(j.tree for j in judged),
         _judgements(judged), _further_scores(judged, whole, own, policy, plug_in, rivals, seen.treatments),
+        judged[0].support,
     )  # fmt: skip
 
 

@@ -39,9 +39,14 @@ def checked_direction(estimator) -> str:
             f"{type(estimator).__name__} does not estimate its own rewards, so it cannot be refitted inside the folds; "
             "use DRPolicyTree, or hold rows out yourself and call policy_value."
         )
-    direction = getattr(estimator, "direction", "maximize")
+    direction = stated_direction(estimator) or "maximize"
     check_direction(direction)
     return direction
+
+
+def stated_direction(estimator) -> str | None:
+    """The direction that somebody gave the estimator; None if nobody did."""
+    return getattr(estimator, "direction", None)
 
 
 def sliceable(table, argument: str, n: int):
@@ -222,6 +227,26 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Support:
+    """Estimated chances of treatment, (n_rows, K), of the rows that a refit learnt from, raised to ``floor``."""
+
+    rows: np.ndarray
+    chances: np.ndarray
+    floor: float
+
+
+def _support(fitted, data: Data, fit: Fit) -> Support | None:
+    """The chances that a refit estimated; None where they were known, are of offers, or are not shown."""
+    rewards = getattr(fitted, "reward_estimator_", None)
+    if not isinstance(rewards, RewardEstimator) or rewards.propensity_ is None or rewards.models_propensity_ is None:
+        return None
+    if data.seen.instrument is not None or data.seen.study is not None or len(rewards.propensity_) != len(fit.train):
+        return None
+    chances = rewards.propensity_[list(data.seen.treatments)].to_numpy()
+    return Support(fit.train, chances, rewards.min_propensity)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Judged:
     """A fitted model's decisions and rewards for held-out rows.
 
@@ -248,6 +273,8 @@ class Judged:
         Rewards of further outcomes.
     further_own : mapping of str to ndarray of shape (n_test,)
         What their own treatments brought by these.
+    support : Support or None
+        Chances of treatment of the training rows, where they were estimated.
     """
 
     fit: Fit
@@ -262,6 +289,7 @@ class Judged:
     warnings: tuple[warnings.WarningMessage, ...]
     further: Mapping[str, np.ndarray]
     further_own: Mapping[str, np.ndarray]
+    support: Support | None = None
 
 
 def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: str | None = None) -> Judged:
@@ -290,6 +318,7 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
             tuple(heard),
             data.further_rewards(fitted, rows),
             data.further_own(fitted, rows),
+            _support(fitted, data, fit),
         )
 
 

@@ -22,6 +22,7 @@ from policytree.evaluation.policy_value.further import (
     limit_statement,
 )
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism
+from policytree.evaluation.policy_value.refits import Support
 from policytree.evaluation.policy_value.rule_names import POLICY, fixed_rules
 from policytree.evaluation.policy_value.validation import SPLIT, Validation
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
@@ -58,6 +59,8 @@ class Repetition:
         the estimator does not show the rewards it learnt from.
     further : mapping of str to mapping of str to ndarray of shape (n_judged,)
         What every rule brings every row by further outcomes.
+    support : Support or None
+        Estimated chances of treatment in the first refit; None where they were known.
     """
 
     folds: FoldPlan = field(repr=False)
@@ -69,6 +72,7 @@ class Repetition:
     trees: tuple[Any, ...] = field(repr=False)
     judgements: Mapping[str, tuple[Judgement, ...]] = field(repr=False)
     further: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict, repr=False)
+    support: Support | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

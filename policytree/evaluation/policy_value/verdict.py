@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -19,6 +19,7 @@ from policytree.evaluation.inference.step_down import (
     probability,
     rank_treatments,
 )
+from policytree.evaluation.policy_value.gate import FRAGILE, UNSAID, Gate, merged, strength_of
 
 POWER = 0.8  # probability with which the smallest gain that is named would have been shown
 ADJUSTED = 0.9  # of the tail of one comparison alone: below this an interval is called wider
@@ -135,8 +136,8 @@ class Verdict:
         treatments were drawn by lot.
     ranking : Ranking or None
         Where there is no reference: which treatments the one of the best estimate is shown better than.
-    doubts : tuple of str
-        Why these rows cannot say what to do; empty if nothing speaks against it.
+    gates : tuple of Gate
+        What the verdict rests on: every gate, those that it passed too (see :class:`Gate`).
     words : Words
         What its sentence calls rules, and the unit of the outcome.
     in_words : str
@@ -166,7 +167,7 @@ class Verdict:
     treatment: Gain | None
     against_status_quo: Estimate | None = None
     ranking: Ranking | None = None
-    doubts: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
     words: Words = TREE_WORDS
     in_words: str = ""
     changed: float | None = None
@@ -187,15 +188,29 @@ class Verdict:
         """The smallest gain of a tree over the reference that such rows show with a probability of 80 %."""
         return self.tree.smallest
 
-    def doubted(self, doubts: Sequence[str]) -> Verdict:
-        """The same if there are no doubts; otherwise that these rows cannot say what to do, and why."""
-        if not doubts:
-            return self
-        return replace(self, rule=self.reference, reason=Reason.UNCLEAR, doubts=(*self.doubts, *doubts))
+    @property
+    def strength(self) -> str:
+        """The state of the weakest gate: "supported", "fragile" or "cannot be said"."""
+        return strength_of(self.gates)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why these rows cannot say what to do; empty if they can."""
+        return tuple(gate.reason for gate in self.gates if gate.state == UNSAID)
+
+    def through(self, gates: Iterable[Gate]) -> Verdict:
+        """The same with these gates as well; withheld if one of them says that these rows cannot say what to do."""
+        held = replace(self, gates=merged((*self.gates, *gates)))
+        return replace(held, rule=self.reference, reason=Reason.UNCLEAR) if held.strength == UNSAID else held
 
     def __str__(self) -> str:
         if self.reason is Reason.UNCLEAR:
-            return f"What to do cannot be said from these rows: {'; '.join(self.doubts)}."
+            remedies = [gate.remedy for gate in self.gates if gate.state == UNSAID and gate.remedy]
+            return " ".join([f"What to do cannot be said from these rows: {'; '.join(self.doubts)}.", *remedies])
+        return " ".join([*(f"{gate.reason}." for gate in self.gates if gate.state == FRAGILE), self._sentence()])
+
+    def _sentence(self) -> str:
+        """The recommendation, as if every gate was passed."""
         return _SENTENCES[self.reason](self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -212,6 +227,8 @@ class Verdict:
             "beats_status_quo": self.beats_status_quo,
             "smallest_gain_shown": self.smallest_gain,
             "doubts": list(self.doubts),
+            "strength": self.strength,
+            "gates": [asdict(gate) for gate in self.gates],
         }
         for name, gain in (("tree", self.tree), ("treatment", self.treatment)):
             if gain is not None and self.reference is not None:

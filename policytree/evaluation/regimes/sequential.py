@@ -224,10 +224,12 @@ class SequentialScores:
             with silent_on_denied(self.train, s):
                 model, given = clone(stage.reward_estimator_).fit(**arguments), chances[1]
         learnt = net(
-            _table(model.rewards_), charges(self.train, s, learn.rows, own[0], stage.direction), stage.direction
+            _table(model.rewards_),
+            charges(self.train, s, learn.rows, own[0], self.regime.direction),
+            self.regime.direction,
         )
         costs = None if (each := self.test.decisions[s].costs) is None else each[judge.rows]
-        judged = net(self._judged(model, s, judge, own[1], given), costs, stage.direction)
+        judged = net(self._judged(model, s, judge, own[1], given), costs, self.regime.direction)
         return StageScores(model, learnt, judged)
 
     def _judged(self, model: RewardEstimator, s: int, side: Side, outcome: np.ndarray, chances: Any) -> np.ndarray:
@@ -322,8 +324,8 @@ class SequentialScores:
         """A tree with the arguments of the regime's; of rewards without the price of what is not allowed if given."""
         stage, side, decision = self.regime.stages_[s], self._sides[s][0], self.train.decisions[s]
         if outcome is not None and decision.allowed is not None:
-            denied = charges(_without_costs(self.train, s), s, side.rows, outcome, stage.direction)
-            rewards = net(rewards, denied, stage.direction)
+            denied = charges(_without_costs(self.train, s), s, side.rows, outcome, self.regime.direction)
+            rewards = net(rewards, denied, self.regime.direction)
         tree = PolicyTree(**{name: getattr(stage, name) for name in PolicyTree().get_params()})
         weight = None if self.train.sample_weight is None else self.train.sample_weight[side.rows]
         frame = pd.DataFrame(rewards, columns=decision.treatments)

@@ -73,7 +73,7 @@ class BudgetPath:
     @property
     def direction(self) -> str:
         """Which way rewards are better."""
-        return self.estimators[0].direction
+        return self.estimators[0].direction or "maximize"
 
     def bound_at(self, budget: float) -> float:
         """No tree that spends at most this a person has a better ``objective_value_`` than this (on these rows).

@@ -81,7 +81,7 @@ class ParetoPath:
     @property
     def direction(self) -> str:
         """Which way rewards are better."""
-        return self.estimators[0].direction
+        return self.estimators[0].direction or "maximize"
 
     def within(self, limit: float) -> int:
         """Position of the best tree of the path whose mean of the further outcome keeps to a limit.

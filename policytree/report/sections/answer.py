@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 
-from policytree.evaluation import HonestLeaves, PolicyValueTable, Verdict
+from policytree.evaluation import Gate, HonestLeaves, PolicyValueTable, Verdict
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
-from policytree.report.content import Block, Facts, Section, Words
+from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Material, capitalised
 from policytree.report.sections.values import values_picture
 from policytree.trees.text import rule_sentence
@@ -60,7 +61,19 @@ def verdict_section(material: Material) -> Section:
     heard = len(material.study.about.warnings) + len(check.of("serious")) + len(check.of("warning"))
     if heard:
         facts.append(("mind", f"{heard} warning{'s' if heard > 1 else ''}, see Data check and Warnings"))
-    return Section("verdict", "Verdict", (*blocks, Facts(tuple(facts))) if facts else tuple(blocks))
+    if facts:
+        blocks.append(Facts(tuple(facts)))
+    if values is not None and values.verdict.gates:
+        blocks.append(gates_table(values.verdict.gates))
+    return Section("verdict", "Verdict", tuple(blocks))
+
+
+def gates_table(gates: Sequence[Gate]) -> Table:
+    """What a verdict rests on: every gate, those that it passed too."""
+    said = [" ".join(part for part in (f"{capitalised(gate.reason)}.", gate.remedy) if part) for gate in gates]
+    cells = tuple((gate.name, gate.state, text) for gate, text in zip(gates, said, strict=True))
+    title = "What the verdict rests on"
+    return Table((title.lower(), "state", "what was found"), cells, title, numbers=tuple(map(asdict, gates)))
 
 
 def warnings_section(material: Material) -> Section | None:

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from policytree.evaluation import PolicyValueTable
+from policytree.data.features import shown
+from policytree.evaluation import Gate, OmittedVariableBounds, PolicyValueTable
 from policytree.evaluation.formatting import decimals
 from policytree.evaluation.instruments.offer_rule import OfferRule
+from policytree.evaluation.policy_value.gates import by_chance, check_gate, confounder_gate, rewards_gate
 from policytree.report.content import Section, Table, Words
 from policytree.report.material import Material, Study, capitalised
 from policytree.report.sections.question import TONES
 from policytree.study_check import (
     KNOWN,
-    LOOKS_RANDOMISED,
-    NEVER_TREATED,
-    Finding,
     StudyCheck,
     about_offers,
     arm_means,
@@ -30,14 +29,6 @@ ESTIMATED = (
     "the models of outcomes and of {what} are wrong."
 )
 MUCH = 0.01  # share of the rows with values for which nobody got some treatment
-
-
-def by_chance(study: Study, rewards: Any) -> str:
-    """The reason why treatment counts as randomised; "" if it does not."""
-    if rewards.propensity_ is not None and rewards.models_propensity_ is None:
-        return KNOWN
-    looks = any(finding.kind == LOOKS_RANDOMISED for finding in study.check.findings)
-    return f"{study.what} looks randomised" if looks else ""
 
 
 def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) -> StudyCheck | None:
@@ -64,9 +55,15 @@ def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) ->
         T=seen.treatments[seen.arm[rows]], rewards=_assigned_rewards(rewards), **by_offer.arguments(rows),
         groups=None if seen.groups is None else seen.groups[rows],
         sample_weight=None if seen.sample_weight is None else seen.sample_weight[rows],
-        propensity=rewards.propensity_, min_propensity=rewards.min_propensity, by_chance=by_chance(study, rewards),
+        propensity=rewards.propensity_, min_propensity=rewards.min_propensity, by_chance=_by_chance(study, rewards),
     )  # fmt: skip
     return replace(found, findings=about_offers(found.findings)) if study.by_offers else found
+
+
+def _by_chance(study: Study, rewards: Any) -> str:
+    """The reason why treatment counts as randomised; "" if it does not."""
+    known = rewards.propensity_ is not None and rewards.models_propensity_ is None
+    return by_chance(study.check, study.observed, known, study.what)
 
 
 def _assigned_rewards(rewards: Any) -> Any:
@@ -74,26 +71,30 @@ def _assigned_rewards(rewards: Any) -> Any:
     return rewards.rewards_ if rewards.offers_ is None else rewards.offer_rewards_
 
 
-def doubts(study: Study, check: StudyCheck | None) -> tuple[str, ...]:
-    """The reasons why these rows do not support a verdict; empty if there are none."""
-    never = [f for f in study.check.of("serious") if f.kind == NEVER_TREATED and f.rows >= MUCH * study.seen.n]
-    return tuple(reason(finding) for finding in [*never, *(() if check is None else check.of("serious"))])
+def gates(study: Study, check: StudyCheck | None) -> tuple[Gate, ...]:
+    """The gates that the data, and the rewards of the model that is shown, decide."""
+    found = check_gate(study.check, study.seen.n)
+    return (found,) if check is None else (found, rewards_gate(check))
 
 
-def reason(finding: Finding) -> str:
-    """A finding as a reason why rows do not support a verdict."""
-    return f"{finding.column + ' ' if finding.column else ''}{finding.found}".strip()
+def _confounder_gates(results: Sequence[Any]) -> list[Gate]:
+    """What bounds for omitted variables say, where they were compared with covariates."""
+    return [
+        confounder_gate(result.what, result.estimate.value, {shown(b.name): b.change for b in result.benchmarks})
+        for result in results
+        if isinstance(result, OmittedVariableBounds) and result.benchmarks
+    ]
 
 
-def doubted(study: Study, check: StudyCheck | None, results: Sequence[Any]) -> tuple[Any, ...]:
-    """Results, the verdict of held-out values being that these rows cannot say where there are doubts."""
-    reasons = doubts(study, check)
+def gated(study: Study, check: StudyCheck | None, results: Sequence[Any]) -> tuple[Any, ...]:
+    """Results, their verdicts through the gates of this study."""
+    passed = [*gates(study, check), *_confounder_gates(results)]
 
     def one(result: Any) -> Any:
         if isinstance(result, OfferRule) and result.values is not None:
             return replace(result, values=one(result.values))
-        if isinstance(result, PolicyValueTable) and not result.verdict.doubts:
-            return replace(result, verdict=result.verdict.doubted(reasons))
+        if isinstance(result, PolicyValueTable):
+            return replace(result, verdict=result.verdict.through(passed))
         return result
 
     return tuple(one(result) for result in results)
@@ -121,7 +122,7 @@ def make_means_section(study: Study, check: StudyCheck, rewards: Any, rows: np.n
 def means_table(study: Study, rewards: Any, rows: np.ndarray | None = None) -> Table:
     """Mean outcome of every treatment as observed, and for everybody by the rewards."""
     seen = study.assigned if rows is None else study.assigned.rows(rows)
-    known = by_chance(study, rewards) == KNOWN
+    known = _by_chance(study, rewards) == KNOWN
     means = arm_means(seen, _assigned_rewards(rewards), rewards.propensity_.to_numpy() if known else None)
     digits = decimals(mean.difference.standard_error for mean in means)
     cells = tuple(

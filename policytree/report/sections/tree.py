@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.features import Feature
-from policytree.evaluation import HonestLeaves, PolicyValueTable, leaf_summary
+from policytree.evaluation import HonestLeaves, PolicyValueTable, Reason, Verdict, leaf_summary
 from policytree.evaluation.formatting import bounds_text, decimals
 from policytree.evaluation.leaves.factor_effects import EFFECT, EFFECT_ERROR, EFFECT_LOWER, EFFECT_UPPER
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_values
@@ -77,10 +77,17 @@ def tree_section(material: Material) -> Section:
 def not_recommended(material: Material) -> Words | None:
     """A paragraph that the tree is not recommended, where the verdict says so."""
     values = material.only(PolicyValueTable)
-    if values is None or values.verdict.use_tree:
+    if values is None or values.verdict.use_tree or _gives_what_is_recommended(material, values.verdict):
         return None
     words = "Not recommended: this is the best tree on the rows that chose it, not a rule to use; see the verdict."
     return Words(words, "warning")
+
+
+def _gives_what_is_recommended(material: Material, verdict: Verdict) -> bool:
+    """Whether the tree gives everybody the one treatment that the verdict recommends."""
+    used = {str(material.tree.actions[k]) for k in material.tree.action[material.tree.is_leaf]}
+    for_all = verdict.reason in (Reason.TREATMENT_BETTER, Reason.TREATMENT_BEST)
+    return for_all and used == {str(verdict.rule).removeprefix("always ")}
 
 
 def _title(title: str, material: Material) -> str:

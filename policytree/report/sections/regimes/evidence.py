@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from policytree.evaluation.policy_value.gate import SUPPORTED, Gate
+from policytree.evaluation.policy_value.gates import rewards_gate
 from policytree.evaluation.regimes.rules import REGIME
 from policytree.regimes.stages import Course
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.content import Block, Facts, Fold, Section, Table, Words
 from policytree.report.material import capitalised
 from policytree.report.regime_material import RegimeMaterial
-from policytree.report.sections.credibility import reason
 from policytree.report.sections.question import TONES
 from policytree.report.sections.values import picture_of_values, rules_table
 from policytree.study_check import KNOWN, StudyCheck, check_rewards
@@ -53,9 +55,11 @@ def score_checks(regime: TreatmentRegime, course: Course) -> list[tuple[str, Stu
     return out
 
 
-def doubts_of(checks: Sequence[tuple[str, StudyCheck]]) -> tuple[str, ...]:
-    """The reasons why these people do not support a verdict; empty if there are none."""
-    return tuple(f"at {name}, {reason(finding)}" for name, check in checks for finding in check.of("serious"))
+def gates(checks: Sequence[tuple[str, StudyCheck]]) -> tuple[Gate, ...]:
+    """Whether the scores of all stages support a verdict."""
+    found = [(name, rewards_gate(check)) for name, check in checks]
+    failing = [replace(gate, reason=f"at {name}, {gate.reason}") for name, gate in found if gate.state != SUPPORTED]
+    return tuple(failing or [gate for _, gate in found[:1]])
 
 
 def check_section(checks: Sequence[tuple[str, StudyCheck]]) -> Section | None:

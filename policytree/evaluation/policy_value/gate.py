@@ -1,0 +1,54 @@
+"""A gate: a condition that a verdict rests on, and what the data say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+SUPPORTED, FRAGILE, UNSAID = STATES = ("supported", "fragile", "cannot be said")
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A condition that a verdict rests on.
+
+    Attributes
+    ----------
+    name : str
+        The condition, such as "direction" or "data check".
+    state : {"supported", "fragile", "cannot be said"}
+        Supported: nothing speaks against it. Fragile: the verdict holds only if something does that the data do not
+        show. Cannot be said: the data speak against it, and the verdict is withheld.
+    reason : str
+        What was found; a clause without a full stop.
+    remedy : str
+        What to do, as a sentence; "" where the gate is passed.
+
+    Examples
+    --------
+    >>> from policytree.evaluation.policy_value.gate import Gate
+    >>> Gate("direction", "supported", "it was stated that more is better").state
+    'supported'
+    """
+
+    name: str
+    state: str
+    reason: str
+    remedy: str = ""
+
+
+def strength_of(gates: Iterable[Gate]) -> str:
+    """The state of the weakest gate; supported without gates."""
+    return max((gate.state for gate in gates), key=STATES.index, default=SUPPORTED)
+
+
+def merged(gates: Iterable[Gate]) -> tuple[Gate, ...]:
+    """The gates without repetition: a name that was passed once and failed once has failed."""
+    kept: dict[str, list[Gate]] = {}
+    for gate in gates:
+        kept.setdefault(gate.name, []).append(gate)
+    out: list[Gate] = []
+    for same in kept.values():
+        failed = [gate for gate in same if gate.state != SUPPORTED]
+        out += dict.fromkeys(failed or same[-1:])
+    return tuple(out)

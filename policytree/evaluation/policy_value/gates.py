@@ -1,0 +1,277 @@
+"""The gates of a verdict: one function decides, for Python, command line, report and saved trees.
+
+    name               fails where                                                                     state
+    direction          nobody said which outcomes are better, and the outcome's name does not tell     fragile
+    given chances      the shares of treatments refute the probabilities that were given               cannot be said
+    data check         a serious finding: a leak, a later measurement, censoring, repeated ids         cannot be said
+    rewards            arms' mean rewards leave their raw means in a randomised study, leave the       cannot be said
+                       range of outcomes, or rest on a few rows
+    rows               fewer than 500 rows (clusters) and estimated chances                            fragile
+    other models       the verdict is another one by the second best models of treatment               fragile
+    hidden confounder  one as strong as the strongest covariate that was seen overturns the verdict    fragile
+
+Nothing is fitted here: whoever has rewards, chances and second opinions passes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest, chi2
+
+from policytree.evaluation.policy_value.gate import FRAGILE, SUPPORTED, UNSAID, Gate
+from policytree.evaluation.policy_value.refits import Support
+from policytree.study_check import KNOWN, LOOKS_RANDOMISED, NEVER_TREATED, StudyCheck, check_rewards
+from policytree.study_check.directions import Direction
+from policytree.study_check.findings import REPEATED_IDS, Finding
+from policytree.study_check.rows import thin_support
+from policytree.weighting.observed import Observed
+from policytree.weighting.propensities import is_constant, propensity_matrix
+from policytree.weighting.stacked import rows_of_study
+
+LEVEL = 0.001  # of a test that withholds a verdict: one wrong alarm in a thousand honest studies
+MUCH = 0.01  # share of the rows with values for which nobody got some treatment
+FEW_ROWS = 500  # below which estimated chances and outcomes may both be wrong (confounding that is not linear)
+MOST_STRATA = 50
+FEWEST_EXPECTED = 5.0  # of an arm, for a chi-squared statistic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What gates are computed from.
+
+    Attributes
+    ----------
+    seen : Observed
+        What was observed, of all rows.
+    direction : Direction
+        Which outcomes are better, and how that is known.
+    check : StudyCheck
+        Of the data.
+    given : ndarray of shape (n, K), or None
+        The probabilities of treatment that somebody stated; None if they were estimated.
+    rewards : StudyCheck or None
+        Of the rewards; None where there are none of these rows.
+    known : bool
+        Whether there was nothing to estimate about treatment.
+    """
+
+    seen: Observed
+    direction: Direction
+    check: StudyCheck
+    given: np.ndarray | None
+    rewards: StudyCheck | None
+    known: bool
+
+
+def gates_of(evidence: Evidence) -> tuple[Gate, ...]:
+    """All gates that need no other verdict, in the order in which a reader asks; those that are passed too."""
+    seen, given = _assigned(evidence.seen, evidence.given)
+    gates = [direction_gate(evidence.direction)]
+    if given is not None:
+        gates.append(chances_gate(seen, given))
+    gates.append(check_gate(evidence.check, evidence.seen.n))
+    if evidence.rewards is not None:
+        gates.append(rewards_gate(evidence.rewards))
+    if not evidence.known:
+        gates.append(rows_gate(seen))
+    return tuple(gates)
+
+
+def _assigned(seen: Observed, given: np.ndarray | None) -> tuple[Observed, np.ndarray | None]:
+    """The study's rows by what was assigned, and their chances."""
+    by = seen if seen.instrument is None else seen.by_offer()
+    if by.study is None:
+        return by, given
+    return by.of_study(), given
+
+
+def direction_gate(direction: Direction) -> Gate:
+    """Whether somebody said, or the outcome's name says, which outcomes are better."""
+    if direction.known:
+        return Gate("direction", SUPPORTED, direction.reason)
+    return Gate("direction", FRAGILE, direction.reason, direction.remedy)
+
+
+def check_gate(check: StudyCheck, n: int) -> Gate:
+    """Whether the check of the data found what makes results wrong."""
+    found = [finding for finding in check.findings if _withholds(finding, n)]
+    if not found:
+        return Gate("data check", SUPPORTED, "the check of the data found nothing serious")
+    remedies = list(dict.fromkeys(finding.remedy for finding in found))
+    return Gate("data check", UNSAID, "; ".join(map(_clause, found)), " ".join(remedies[:2]))
+
+
+def _withholds(finding: Finding, n: int) -> bool:
+    """Whether nothing can be concluded with such a finding. Few rows that could not get a treatment move no mean."""
+    if finding.kind == REPEATED_IDS:
+        return finding.severity != "note"
+    if finding.severity != "serious":
+        return False
+    return finding.kind != NEVER_TREATED or finding.rows >= MUCH * n
+
+
+def _clause(finding: Finding) -> str:
+    return f"{finding.column + ' ' if finding.column else ''}{finding.found}".strip()
+
+
+def rewards_gate(check: StudyCheck) -> Gate:
+    """Whether rewards are what treatments bring: see :func:`policytree.check_rewards`."""
+    found = check.of("serious")
+    if not found:
+        return Gate("rewards", SUPPORTED, "mean rewards agree with what was observed and rest on many rows")
+    remedies = list(dict.fromkeys(finding.remedy for finding in found))
+    return Gate("rewards", UNSAID, "; ".join(map(_clause, found)), remedies[0])
+
+
+def by_chance(check: StudyCheck, seen: Observed, known: bool, what: str = "treatment") -> str:
+    """The reason why treatment counts as randomised; "" if it does not.
+
+    Within strata, shares may differ between them, so that raw means differ from those for everybody.
+    """
+    if known:
+        return KNOWN
+    if seen.strata is not None:
+        return ""
+    looks = any(finding.kind == LOOKS_RANDOMISED for finding in check.findings)
+    return f"{what} looks randomised" if looks else ""
+
+
+def rows_gate(seen: Observed) -> Gate:
+    """Whether there are rows enough to estimate chances and outcomes."""
+    n, unit = (seen.n, "rows") if seen.groups is None else (len(np.unique(seen.groups)), "clusters")
+    if seen.n >= FEW_ROWS:
+        return Gate("rows", SUPPORTED, f"{seen.n:,} rows to estimate who got which treatment")
+    reason = f"With {n:,} {unit} and estimated probabilities of treatment, strong or curved confounding may remain"
+    return Gate("rows", FRAGILE, reason, "State the probabilities if treatment was given by chance (--propensity).")
+
+
+def other_models_gate(model: str, rule: str | None, other: str | None) -> Gate:
+    """Whether other models of treatment lead to the same rule."""
+    if rule == other:
+        return Gate("other models", SUPPORTED, f"the verdict is the same under {model}")
+    reason = f"The conclusion changes under {model}: {said(other)}"
+    return Gate("other models", FRAGILE, reason, "Compare both models of treatment before anybody acts on either.")
+
+
+def confounder_gate(what: str, estimate: float, moved: Mapping[str, float]) -> Gate:
+    """Whether a hidden confounder as strong as a covariate that was seen may overturn what the verdict says.
+
+    Parameters
+    ----------
+    what : str
+        What is estimated, such as "policy tree - always drug".
+    estimate : float
+    moved : mapping of str to float
+        By covariate, how far the estimate moves where one as strong is hidden.
+    """
+    name = max(moved, key=lambda each: abs(moved[each]))
+    if abs(moved[name]) < abs(estimate):
+        reason = f"a hidden confounder as strong as {name} would not turn {what} ({estimate:+.3g}) around"
+        return Gate("hidden confounder", SUPPORTED, reason)
+    reason = f"A hidden confounder as strong as {name} could explain {what} ({estimate:+.3g})"
+    return Gate("hidden confounder", FRAGILE, reason, "Ask what else decided about treatment, and measure it.")
+
+
+def said(rule: str | None) -> str:
+    """A rule of a table as a recommendation; None: no rule is shown better than all others."""
+    if rule is None:
+        return "no rule is shown better than all others"
+    return f"give {rule.removeprefix('always ')} to everybody" if rule.startswith("always ") else f"use the {rule}"
+
+
+def chances_gate(seen: Observed, given: np.ndarray) -> Gate:
+    """Whether the shares of treatments are what the given probabilities lead to: overall, by stratum, by probability.
+
+    Parameters
+    ----------
+    seen : Observed
+    given : ndarray of shape (n, K)
+    """
+    arm, chances, strata = _units(seen, given)
+    shares = np.bincount(arm, minlength=seen.n_arms) / len(arm)
+    parts = [("", np.ones(len(arm), dtype=bool))]
+    parts += [(f" in stratum {code + 1}", strata == code) for code in _few(strata)]
+    distinct = np.unique(chances.round(6), axis=0, return_inverse=True)[1].ravel()
+    if (differing := _few(distinct)) and len(differing) > 1:
+        parts += [(" where that was given", distinct == code) for code in differing]
+    tested = [(_probability(arm[rows], chances[rows]), where, rows) for where, rows in parts]
+    p, where, rows = min(tested, key=lambda part: part[0])
+    if p * len(tested) >= LEVEL:
+        text = ", ".join(f"{label} {share:.3g}" for label, share in zip(seen.treatments, shares, strict=True))
+        return Gate("given chances", SUPPORTED, f"the shares of treatments ({text}) fit the given probabilities")
+    own = np.bincount(arm[rows], minlength=seen.n_arms) / rows.sum()
+    each = ", ".join(
+        f"{label} {share:.3g} of {rows.sum():,} where {chance:.3g} was given"
+        for label, share, chance in zip(seen.treatments, own, chances[rows].mean(axis=0), strict=True)
+    )
+    reason = f"the shares of treatments{where} refute the given probabilities ({each}; p = {p:.2g})"
+    remedy = (
+        "State the probability of each treatment by its label (--propensity label=p,...), or let them be estimated."
+    )
+    return Gate("given chances", UNSAID, reason, remedy)
+
+
+def _units(seen: Observed, given: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arm, chances and stratum of what was assigned: rows, or clusters where each has one treatment."""
+    strata = np.zeros(seen.n, dtype=np.int64) if seen.strata is None else np.asarray(seen.strata)
+    if seen.groups is None:
+        return seen.arm, given, strata
+    table = pd.DataFrame({"arm": seen.arm, "group": seen.groups})
+    if (table.groupby("group")["arm"].nunique() > 1).any():
+        return seen.arm, given, strata
+    first = table.drop_duplicates("group").index.to_numpy()
+    return seen.arm[first], given[first], strata[first]
+
+
+def _few(codes: np.ndarray) -> list[int]:
+    """The codes, if they are of more than one part and not too many."""
+    values = np.unique(codes)
+    return values.tolist() if 1 < len(values) <= MOST_STRATA else []
+
+
+def _probability(arm: np.ndarray, chances: np.ndarray) -> float:
+    """Probability of shares at least as far from those given: exact for two arms, else by chi-squared."""
+    n_arms = chances.shape[1]
+    counts = np.bincount(arm, minlength=n_arms)
+    if n_arms == 2 and np.ptp(chances[:, 1]) < 1e-9:
+        return float(binomtest(int(counts[1]), len(arm), float(chances[0, 1])).pvalue)
+    expected = chances.sum(axis=0)
+    if expected.min() < FEWEST_EXPECTED:
+        return 1.0
+    off = (counts - expected)[:-1]
+    covariance = np.diag(expected) - chances.T @ chances
+    return float(chi2.sf(off @ np.linalg.solve(covariance[:-1, :-1], off), n_arms - 1))
+
+
+def given_chances(seen: Observed, propensity: Any) -> np.ndarray | None:
+    """The probabilities of what was assigned, (n, K), that somebody stated, of the study's rows."""
+    if propensity is None:
+        return None
+    assigned = seen if seen.instrument is None else seen.by_offer()
+    if seen.study is None:
+        shares = np.bincount(assigned.arm, minlength=assigned.n_arms) / seen.n
+        return propensity_matrix(propensity, seen.n, assigned.treatments, assigned.what, shares)
+    if not is_constant(propensity, seen.n, assigned.n_arms):
+        propensity = rows_of_study(propensity, seen.study, "propensity")
+    return propensity_matrix(propensity, int(seen.study.sum()), assigned.treatments)
+
+
+def rewards_evidence(
+    seen: Observed, rows: np.ndarray, rewards: pd.DataFrame, why: str, propensity: pd.DataFrame | None = None
+) -> StudyCheck:
+    """Check rewards (len(rows), K) of these rows, gross of costs; ``propensity``: probabilities that were stated."""
+    part = seen.rows(rows)
+    return check_rewards(
+        T=part.treatments[part.arm], rewards=rewards, groups=part.groups, sample_weight=part.sample_weight,
+        propensity=propensity, by_chance=why, **seen.arguments(rows),
+    )  # fmt: skip
+
+
+def support_findings(seen: Observed, support: Support) -> tuple[Finding, ...]:
+    """Findings about estimated chances, of the rows that they were estimated for."""
+    return tuple(thin_support(seen.rows(support.rows), support.chances, support.floor))

@@ -1,0 +1,173 @@
+"""The gates of a verdict: a broken question is withheld or marked, a clear one is not, in Python and elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, chi2
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from policytree import DRPolicyTree, cross_val_policy_value
+from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
+from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
+from policytree.exceptions import InputError
+from policytree.study_check.directions import direction_of
+from policytree.weighting.observed import observe
+
+HARM = (
+    "died", "Died", "death30", "30day_mortality", "mortality_risk", "pain_score", "PainScore", "relapse.2y", "LOS",
+    "readmitted", "ReadmittedWithin30", "total_cost", "adverse-events", "fail", "toxicity", "cens", "overdoses",
+)  # fmt: skip
+GOOD = ("alive_90d", "Survived", "survival", "recovered", "response", "qol", "quality_of_life", "no_relapse")
+OPEN = ("y", "hba1c", "re78", "score_month3", "time_to_death", "days", "pain_relief", "cost_savings", "weight_loss")
+
+
+@pytest.mark.parametrize("name", HARM)
+def test_a_name_of_harm_is_refused_without_a_direction(name):
+    with pytest.raises(InputError, match="sounds like harm; say --direction minimize"):
+        direction_of(None, name)
+    assert direction_of("maximize", name).known
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_good_name_is_evident(name):
+    assert direction_of(None, name).known
+
+
+@pytest.mark.parametrize("name", [*OPEN, None])
+def test_any_other_name_is_asked_about(name):
+    found = direction_of(None, name)
+    assert (found.known, found.way) == (False, "maximize") and found.reason.startswith("Nobody said whether more")
+
+
+def trial(n=300, seed=0, *, share=0.5, effect=0.0, name="score"):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.integers(20, 80, size=n), "weight": rng.normal(70, 10, size=n)})
+    T = np.where(rng.random(n) < share, "drug", "placebo")
+    Y = pd.Series(0.02 * (X["age"] - 50) + effect * (T == "drug") + rng.normal(size=n), name=name)
+    return X, pd.Series(T, name="arm"), Y
+
+
+def judged(X, T, Y, *, direction="maximize", **options):
+    model = DRPolicyTree(
+        LinearRegression(), LogisticRegression(), max_depth=1, cv=2, direction=direction, random_state=0
+    )
+    return cross_val_policy_value(model, Y, T, X=X, cv=2, n_repeats=1, random_state=0, **options).verdict
+
+
+def states(verdict):
+    return {gate.name: gate.state for gate in verdict.gates}
+
+
+def test_a_clear_question_passes_all_gates():
+    X, T, Y = trial(effect=1.0)
+    found = judged(X, T, Y, propensity=0.5, control="placebo")
+    assert found.strength == "supported" and str(found).startswith("Give drug to everybody")
+    assert list(states(found)) == ["direction", "given chances", "data check", "rewards"]
+    assert set(states(found).values()) == {"supported"}
+
+
+def test_an_outcome_named_died_needs_a_direction():
+    X, T, Y = trial(name="died")
+    with pytest.raises(InputError, match="'died' is better, and the name sounds like harm"):
+        judged(X, T, Y, direction=None, propensity=0.5)
+    with pytest.raises(InputError, match="sounds like harm"):
+        DRPolicyTree(max_depth=1).fit(Y, T, X=X, propensity=0.5)
+    assert judged(X, T, Y, direction="minimize", propensity=0.5).strength == "supported"
+
+
+def test_an_open_direction_is_asked_about_first():
+    X, T, Y = trial(effect=1.0)
+    found = judged(X, T, Y, direction=None, propensity=0.5, control="placebo")
+    assert found.strength == "fragile" and found.rule == "always drug"
+    assert str(found).startswith("Nobody said whether more 'score' is better: this holds only if it is. Give drug")
+
+
+def test_one_number_other_than_a_half_needs_a_label():
+    X, T, Y = trial(share=2 / 3)
+    with pytest.raises(
+        InputError, match=r"drug=0.667,placebo=0.333 or placebo=0.667,drug=0.333.*the shares are drug 0.6"
+    ):
+        judged(X, T, Y, propensity=0.667)
+    assert judged(X, T, Y, propensity={"drug": 2 / 3, "placebo": 1 / 3}).strength == "supported"
+    swapped = judged(X, T, Y, propensity={"drug": 1 / 3, "placebo": 2 / 3})
+    assert states(swapped)["given chances"] == swapped.strength == "cannot be said"
+    assert str(swapped).startswith("What to do cannot be said") and not swapped.use_tree
+
+
+def test_a_mediator_ends_in_cannot_be_said():
+    rng = np.random.default_rng(0)
+    n = 200
+    T = rng.permutation(np.repeat(["drug", "placebo"], n // 2))
+    M = (T == "drug") + rng.normal(size=n)
+    X = pd.DataFrame({"age": rng.integers(20, 80, size=n), "marker": M})
+    Y = pd.Series(M - 0.1 * (T == "drug") + 0.7 * rng.normal(size=n), name="score")
+    found = judged(X, T, Y, propensity=0.5, control="placebo")
+    assert states(found)["rewards"] == "cannot be said" and states(found)["data check"] == "supported"
+    assert "was measured after treatment" not in str(found) and "measured after treatment" in str(found)
+
+
+def test_a_leak_withholds_the_verdict_in_python():
+    X, T, Y = trial(effect=1.0)
+    found = judged(X.assign(other=np.exp(Y)), T, Y, propensity=0.5, control="placebo")
+    assert states(found)["data check"] == "cannot be said" and "other nearly determines the outcome" in str(found)
+
+
+def test_repeated_ids_without_clusters_withhold_the_verdict():
+    X, T, Y = trial(effect=1.0)
+    twice = X.assign(patient_id=np.arange(300) // 2)
+    assert states(judged(twice, T, Y, propensity=0.5))["data check"] == "cannot be said"
+    assert judged(twice, T, Y, propensity=0.5, groups=twice["patient_id"]).strength == "supported"
+
+
+def test_few_rows_with_estimated_chances_are_fragile():
+    X, T, Y = trial(effect=1.0)
+    found = judged(X, T, Y, control="placebo")
+    assert states(found)["rows"] == found.strength == "fragile" and found.rule == "always drug"
+    assert str(found).startswith("With 300 rows and estimated probabilities")
+    assert states(judged(*trial(n=600, effect=1.0)))["rows"] == "supported"
+
+
+def test_given_chances_are_tested_exactly():
+    T = np.repeat(["a", "b"], [70, 30])
+    seen = observe(np.zeros(100), T)
+    p = 2 * binom.cdf(30, 100, 0.5)  # symmetric
+    gate = chances_gate(seen, np.full((100, 2), 0.5))
+    assert gate.state == "cannot be said" and f"p = {p:.2g}" in gate.reason
+    three = observe(np.zeros(300), np.repeat(["a", "b", "c"], [140, 80, 80]))
+    p = chi2.sf(((np.array([140, 80, 80]) - 100) ** 2 / 100).sum(), 2)
+    assert f"p = {p:.2g}" in chances_gate(three, np.full((300, 3), 1 / 3)).reason
+
+
+def test_given_chances_are_tested_by_stratum_and_by_cluster():
+    strata = np.repeat(["s", "t"], 200)
+    T = np.concatenate([np.repeat(["a", "b"], [140, 60]), np.repeat(["a", "b"], [60, 140])])
+    half = np.full((400, 2), 0.5)
+    assert chances_gate(observe(np.zeros(400), T), half).state == "supported"
+    assert chances_gate(observe(np.zeros(400), T, strata=strata), half).state == "cannot be said"
+    clusters = np.arange(400) // 40  # ten clusters, of which seven have one arm: no clash
+    whole = np.where(clusters < 7, "a", "b")
+    assert chances_gate(observe(np.zeros(400), whole), half).state == "cannot be said"
+    assert chances_gate(observe(np.zeros(400), whole, groups=clusters), half).state == "supported"
+
+
+def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
+    assert other_models_gate("boosting", "always a", "always a").state == "supported"
+    gate = other_models_gate("penalised logistic regression", "always a", "always b")
+    assert gate.state == "fragile"
+    assert gate.reason == "The conclusion changes under penalised logistic regression: give b to everybody"
+
+
+def test_a_gate_that_failed_once_has_failed():
+    good, bad = Gate("rows", "supported", "many"), Gate("rows", "fragile", "few")
+    assert merged([bad, good]) == merged([good, bad]) == merged([bad, bad]) == (bad,)
+    assert (strength_of([]), strength_of([good, bad])) == ("supported", "fragile")
+
+
+def test_a_confounder_as_strong_as_a_covariate_makes_a_verdict_fragile():
+    assert confounder_gate("a - b", 0.3, {"age": -0.1, "sex": 0.2}).state == "supported"
+    gate = confounder_gate("a - b", 0.3, {"age": -0.4, "sex": 0.2})
+    assert gate.state == "fragile" and gate.reason.startswith(
+        "A hidden confounder as strong as age could explain a - b"
+    )
