@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import either_order
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import as_series, sorted_labels
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
@@ -153,6 +154,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
     @shares_documentation(PolicyTree.fit, RewardEstimator.fit)
     @either_order
+    @aligns_rows
     @stacks_target
     def fit(
         self,
@@ -320,6 +322,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
     @shares_documentation(fit)
     @either_order
+    @aligns_rows
     def score(
         self,
         Y: Column,

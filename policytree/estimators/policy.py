@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
 from policytree.encoded.store import EncodedData
@@ -150,6 +151,7 @@ class PolicyTree(TreeEstimator):
     __metadata_request__fit: ClassVar = {"rewards": UNUSED, "groups": False}
     __metadata_request__score: ClassVar = {"rewards": UNUSED}
 
+    @aligns_rows
     def fit(
         self,
         X: Table | EncodedData,
@@ -335,6 +337,7 @@ class PolicyTree(TreeEstimator):
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
+    @aligns_rows
     def score(
         self,
         X: Table,

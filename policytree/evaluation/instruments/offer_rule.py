@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, is_real
@@ -82,6 +83,7 @@ class OfferRule:
 
 
 @shares_documentation(STUDY)
+@aligns_rows
 def offer_rule(
     estimator: DRPolicyTree,
     Y: Column,

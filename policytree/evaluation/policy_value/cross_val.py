@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_level
@@ -31,11 +32,13 @@ from policytree.evaluation.policy_value.refits import (
 )
 from policytree.evaluation.policy_value.tables import PLUG_IN, POLICY, STATUS_QUO, PolicyValueTable, Repetition
 from policytree.evaluation.policy_value.validation import (
+    DEFAULT_CV,
     FEWEST_REPEATS,
     REPEATED,
     SMALL_SHARE,
     Validation,
     draw_validation,
+    refuse_unlearnable,
 )
 from policytree.evaluation.policy_value.verdict import Difference, Rules, SecondOpinion, Verdict, decide
 from policytree.exceptions import InputError, quoted
@@ -44,6 +47,7 @@ from policytree.weighting.stacking import PROPENSITY_LEARNERS
 from policytree.weighting.target_arguments import stacks_target
 
 
+@aligns_rows
 @stacks_target
 @shares_documentation(STUDY)
 def cross_val_policy_value(
@@ -191,6 +195,8 @@ def cross_val_policy_value(
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
     groups_of = {} if subgroups is None else subgroup_columns(subgroups, seen.n)
     control = None if control is None else known_label(control, seen.treatments.tolist(), "control")
+    check_choice(validation, "validation", DEFAULT_CV)
+    refuse_unlearnable(estimator, seen if seen.instrument is None else seen.by_offer(), validation, cv)
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
     if second_opinion is not None:

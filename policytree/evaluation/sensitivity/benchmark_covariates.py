@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
@@ -19,6 +20,7 @@ from policytree.weighting.reward_estimator import RewardEstimator
 
 
 @shares_documentation(STUDY)
+@aligns_rows
 def nuisances_without(
     estimator: Any,
     Y: Column,
