@@ -73,6 +73,7 @@ from policytree.evaluation.targeting.spend import policy_spend as policy_spend
 from policytree.exceptions import BalanceWarning as BalanceWarning
 from policytree.exceptions import InputError as InputError
 from policytree.exceptions import OverlapWarning as OverlapWarning
+from policytree.exceptions import RowOrderWarning as RowOrderWarning
 from policytree.exceptions import SearchWarning as SearchWarning
 from policytree.exceptions import UnseenValueWarning as UnseenValueWarning
 from policytree.exceptions import WeakInstrumentWarning as WeakInstrumentWarning

@@ -80,6 +80,19 @@ class UnseenValueWarning(UserWarning):
     """
 
 
+class RowOrderWarning(UserWarning):
+    """Columns had the same row labels (pandas' index) in different orders; the message says which were put into one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from policytree import RowOrderWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", RowOrderWarning)  # stop rather than sort
+    ...
+    """
+
+
 class BalanceWarning(UserWarning):
     """After weighting, covariates still differ between treatments; the message says which, and by how much.
 

@@ -239,7 +239,7 @@ def test_polars_frames_stay_polars(trial):
 
 def test_propensity_frames_are_cut_and_constants_passed_on(trial):
     log = []
-    labelled = pd.DataFrame(trial["propensity"], columns=["left", "right"], index=range(300, 600))
+    labelled = pd.DataFrame(trial["propensity"], columns=["left", "right"], index=trial["X"].index)
     evaluate(Fake(log=log), trial, propensity=labelled)
     assert list(log[0]["propensity"]) == ["left", "right"]
     np.testing.assert_array_equal(log[0]["propensity"], trial["propensity"][log[0]["X"]["row"]])

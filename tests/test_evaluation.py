@@ -141,7 +141,7 @@ def test_array_rewards_are_numbered(rewards):
 def test_categorical_column_and_polars(rewards, policy, groups):
     expected = policy_value(policy, rewards, groups=groups)
     for same in (
-        policy_value(pd.Categorical(policy), rewards, groups=pd.Series(groups, index=range(5, 65))),
+        policy_value(pd.Categorical(policy), rewards, groups=pd.Series(groups, index=rewards.index)),
         policy_value(policy.reshape(-1, 1), rewards, groups=groups),
         policy_value(pl.Series(policy), pl.DataFrame(rewards.to_dict("list")), groups=pl.Series(groups)),
     ):

@@ -8,10 +8,18 @@ import typer
 
 from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
+from policytree.cli.reading import (
+    DecimalOption,
+    EncodingOption,
+    NaValuesOption,
+    Reading,
+    SheetOption,
+    ThousandsOption,
+)
 
 
 def check(
-    data: Annotated[str | None, typer.Argument(metavar="DATA", help="CSV or Parquet file.")] = None,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help="Table, as for design.")] = None,
     treatment: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the treatment each row got.")
     ] = None,
@@ -53,8 +61,16 @@ def check(
     direction: Annotated[
         str | None, typer.Option(metavar="WAY", help="maximize or minimize the outcome, as in design.")
     ] = None,
+    cv: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Folds that the rows must suffice for, as in design.")
+    ] = 5,
     dataset: Annotated[str | None, typer.Option(metavar="NAME", help="A built-in study instead of a file.")] = None,
     data_dir: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the built-in studies' files.")] = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    na_values: NaValuesOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
@@ -67,29 +83,26 @@ def check(
     check_first(data, dataset, columns=asked, lists=lists, direction=direction)
     from rich.console import Console
 
-    from policytree.cli.controls import chosen_control
+    from policytree.cli.job import begun, refuse_findings
     from policytree.cli.printing import print_json, print_sections
-    from policytree.cli.study import Roles, study_from_dataset, study_from_file
+    from policytree.cli.records import Job
+    from policytree.cli.study import Roles
+    from policytree.cli.tree_options import DEFAULT
     from policytree.exceptions import InputError
     from policytree.report.sections.question import check_section, question_section
 
-    if ((event is not None and event_column is None) or cause is not None) and direction is None:
-        direction = "maximize"  # no tree is chosen here, so the direction of an event does not matter
+    if (data is None) is (dataset is None):
+        raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
     roles = Roles(
         treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event,
         direction=direction, event_column=event_column, horizon=horizon, target=target, cause=cause,
         entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument,
     )  # fmt: skip
-    if data is not None and dataset is None:
-        study = study_from_file(data, roles)
-    elif dataset is not None and data is None:
-        study = study_from_dataset(dataset, data_dir, roles)
-    else:
-        raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
-    label, chosen, _ = chosen_control(control, study)
-    described = study.described(control=chosen)
+    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
+    job, study, described = begun(Job(data, dataset, data_dir, roles, DEFAULT, cv=cv, control=control, reading=reading))
     if as_json:
         findings = described.check.to_frame().to_dict("records")
-        print_json({"rows": described.seen.n, "control": label, "findings": findings})
-        return
-    print_sections(Console(highlight=False), question_section(described), check_section(described))
+        print_json({"rows": described.seen.n, "control": job.control, "findings": findings})
+    else:
+        print_sections(Console(highlight=False), question_section(described), check_section(described))
+    refuse_findings(described, study)

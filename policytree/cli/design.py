@@ -8,14 +8,22 @@ import typer
 
 from policytree.cli.first_checks import check_first, repeats_of
 from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
+from policytree.cli.reading import (
+    DecimalOption,
+    EncodingOption,
+    NaValuesOption,
+    Reading,
+    SheetOption,
+    ThousandsOption,
+)
 from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
 
 _COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
 _LIMITS = "Other outcomes and groups of people"
 _NOTHING_TO_DO = f"""\
-policytree design needs data: a CSV or Parquet file with one row per person, or a
-built-in study.
+policytree design needs data: a file with one row per person (CSV, Excel, Stata,
+SPSS, SAS, Parquet), or a built-in study.
 
   policytree design trial.csv --treatment arm --outcome recovered
   {EXAMPLE}
@@ -39,7 +47,8 @@ def design(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="CSV or Parquet file, one row per person (with --id: and decision).",
+            help="Table with one row per person (with --id: and decision): CSV, Parquet, Excel, Stata, SPSS, SAS, "
+            "Feather or JSON.",
             show_default=False,
         ),
     ] = None,
@@ -297,6 +306,11 @@ def design(
             metavar="NAME",
         ),
     ] = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    na_values: NaValuesOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     data_dir: Annotated[
         str | None, _option("Folder of the study's files, for studies that no package ships.", _COLUMNS, metavar="DIR")
     ] = None,
@@ -565,5 +579,6 @@ def design(
             names={name: text for name, text in labels.items() if text is not None},
             value_names=tuple(value_names or ()), target_people=target_people, study_column=study_column,
             person=person, stage=stage, lost=lost_column, history=history,
+            reading=Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet),
         )
     )  # fmt: skip

@@ -8,13 +8,21 @@ import typer
 
 from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
+from policytree.cli.reading import (
+    DecimalOption,
+    EncodingOption,
+    NaValuesOption,
+    Reading,
+    SheetOption,
+    ThousandsOption,
+)
 from policytree.common.lazy import ended_by_ctrl_c
 
 
 def evaluate(
     tree: Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")],
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="CSV or Parquet file of rows that had no part in the tree.")
+        str, typer.Argument(metavar="DATA", help="Table, as for design, of rows that had no part in the tree.")
     ],
     treatment: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of the treatment. Default: as in the design.")
@@ -125,6 +133,11 @@ def evaluate(
     cv: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the nuisance models.")] = 5,
     level: Annotated[float, typer.Option(metavar="P", help="Coverage of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of folds and models.")] = 0,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    na_values: NaValuesOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
@@ -154,4 +167,7 @@ def evaluate(
         limit=tuple(limit or ()), at_least=tuple(at_least or ()), also=also, parity=tuple(parity or ()),
         value_parity=tuple(value_parity or ()), subgroups=subgroups,
     )  # fmt: skip
-    judge(tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json)
+    judge(
+        tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json,
+        reading=Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet),
+    )  # fmt: skip

@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from policytree.cli.frame import DebugOption
+from policytree.cli.reading import (
+    DecimalOption,
+    EncodingOption,
+    NaValuesOption,
+    Reading,
+    SheetOption,
+    ThousandsOption,
+)
 
 if TYPE_CHECKING:
     from policytree.cli.study import Study
@@ -36,6 +44,11 @@ def explain(
         float, typer.Option(metavar="X", min=0.0, help="Price of a leaf, in the outcome's unit per row.")
     ] = 0.0,
     min_samples_leaf: Annotated[int, typer.Option(metavar="N", min=1, help="Fewest rows of a leaf.")] = 1,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    na_values: NaValuesOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
@@ -51,11 +64,17 @@ def explain(
     from policytree.solvers.exact.engine_table import ENGINES, engines_for
 
     roles = Roles(treatment, outcome, covariates, exclude=exclude, event=event, direction=event and "maximize")
+    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     case = None
     if data is not None and dataset is not None:
         raise InputError("Give a data file or --dataset, not both: policytree explain --dataset nsw --max-depth 3")
     if data is not None:
-        case = _case_of(study_from_file(data, roles), max_depth, regularization, min_samples_leaf)
+        case = _case_of(
+            study_from_file(data, roles, reading),
+            max_depth,
+            regularization,
+            min_samples_leaf,
+        )
     elif dataset is not None:
         case = _case_of(study_from_dataset(dataset, data_dir, roles), max_depth, regularization, min_samples_leaf)
     engines = ENGINES if case is None else tuple(engines_for(case))

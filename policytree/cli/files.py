@@ -169,6 +169,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
         "cluster": study.cluster,
         "weights": study.weights,
         "propensity": study.propensity_text,
+        "reading": study.reading.saved,
         "propensity_option": study.propensity_option,
         "propensity_columns": list(study.propensity_columns),
         "propensity_arms": [str(label) for label in study.assigned.treatments.tolist()],

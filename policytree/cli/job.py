@@ -21,6 +21,7 @@ from policytree.cli.interrupts import Interrupts, interrupts_remembered
 from policytree.cli.limits import refuse_small_groups
 from policytree.cli.printing import PRINTED, files_section, print_json, print_sections
 from policytree.cli.questions import Fitted, Steps, answers, validation_options
+from policytree.cli.reading import Reading
 from policytree.cli.records import Job, Result
 from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file, study_of_table
 from policytree.cli.tables import read_table, require_column
@@ -37,7 +38,11 @@ from policytree.evaluation import (
     leaf_summary,
 )
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
-from policytree.evaluation.policy_value.validation import REPEATED
+from policytree.evaluation.policy_value.validation import (
+    SPLIT,
+    fewest_rows,
+    refuse_small_arms,
+)
 from policytree.exceptions import InputError
 from policytree.report.material import Study as Described
 from policytree.report.sections.credibility import gated, rewards_check
@@ -46,6 +51,7 @@ from policytree.report.study_report import StudyReport
 from policytree.study_check.events import event_options
 from policytree.study_check.findings import CENSORED, KNOWS_EVENT
 from policytree.study_check.names import is_time
+from policytree.weighting.covariates import Covariates
 from policytree.weighting.stacked import study_mask
 from policytree.weighting.target_arguments import with_target
 
@@ -96,7 +102,11 @@ def carry_out(output: str, compute: Callable[[Interrupts], tuple[Path, dict[str,
 
 def _done(job: Job, console: Console, interrupts: Interrupts) -> tuple[Path, dict[str, bytes], Show]:
     """The folder, the files and what shows them, of a job that was computed."""
-    folder, job, study, described = _begun(job)
+    check_level(job.level)
+    job = replace(job, repeats=repeats_of(job.validation, job.repeats, job.honest, job.value))
+    folder = check_folder(job.output)
+    job, study, described = begun(job)
+    refuse_findings(described, study)
     if not job.json:
         print_sections(console, question_section(described), check_section(described))
     interrupts.check()
@@ -106,15 +116,20 @@ def _done(job: Job, console: Console, interrupts: Interrupts) -> tuple[Path, dic
     return folder, result_files(job, result, report), partial(_print, console, job, result, report)
 
 
-def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
-    """The folder for the files, the job with all options read, the study, and what a report says of it."""
-    check_level(job.level)
+def begun(job: Job) -> tuple[Job, Study, Described]:
+    """The job with its options about the data read, the study, and what a report says of it; computes no model.
+
+    `policytree check` and `design` both begin so, and go on to :func:`refuse_findings`: what the data do not suffice
+    for, both refuse in the same words; `check` shows first what it found.
+
+    Raises
+    ------
+    InputError
+    """
     if job.data is not None and job.dataset is not None:
         raise InputError("Give either a data file or --dataset, not both.")
-    job = replace(job, repeats=repeats_of(job.validation, job.repeats, job.honest, job.value))
     if job.data_dir is not None and job.dataset is None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
-    folder = check_folder(job.output)
     study = _study(job)
     _check_target(job, study)
     tree = tree_options(job.tree, study, job.honest or 0.0)
@@ -122,15 +137,25 @@ def _begun(job: Job) -> tuple[Path, Job, Study, Described]:
     job = replace(job, tree=tree)
     control, chosen, named = chosen_control(job.control, study)
     job = replace(job, control=control, control_is_named=named)
-    _refuse_small_arms(job, study)
+    column = study.treatment if study.instrument is None else study.instrument
+    folds, where = f"--cv {job.cv} needs", f" of column {column!r}"
+    refuse_small_arms(study.assigned, _fewest_rows(job), folds, "--cv", where)
     _refuse_small_target(job, study)
     _refuse_few_events(job, study)
     if job.value:
         refuse_small_groups(study.limits, study.frame, study.observed.sample_weight)
+    _refuse_covariates(study)
     described = study.described(job.command, chosen)
-    _refuse_censored(described, study)
     named_values = value_names(job.value_names, study.X)
-    return folder, job, study, replace(described, about=replace(described.about, value_names=named_values, **job.names))
+    return job, study, replace(described, about=replace(described.about, value_names=named_values, **job.names))
+
+
+def _refuse_covariates(study: Study) -> None:
+    """Refuse now covariates from which no model could learn."""
+    try:
+        Covariates.fit(study.X, study.frame[list(study.confounders)] if study.confounders else None)
+    except InputError as error:
+        raise InputError(str(error).replace(" of X ", " ").replace(" of W ", " ")) from error
 
 
 def _print(console: Console, job: Job, result: Result, report: StudyReport, written: Written) -> None:
@@ -152,21 +177,22 @@ def _study(job: Job) -> Study:
     elif job.data is None:
         raise InputError("Give a data file or --dataset.")
     elif job.study_column is not None:
-        return _divided(job.data, job.study_column, job.roles)
+        return _divided(job.data, job.study_column, job.roles, job.reading)
     else:
-        study = study_from_file(job.data, job.roles)
+        study = study_from_file(job.data, job.roles, job.reading)
     if job.target_people is None:
         return study
-    return study.for_people(read_table(job.target_people), f"--target-people {job.target_people}")
+    people = read_table(job.target_people, replace(job.reading, sheet=None)).frame
+    return study.for_people(people, f"--target-people {job.target_people}")
 
 
-def _divided(path: str, column: str, roles: Roles) -> Study:
+def _divided(path: str, column: str, roles: Roles, reading: Reading) -> Study:
     """A file of the study and of the people of the target, told apart by a column."""
-    frame = read_table(path)
+    frame, notes = read_table(path, reading)
     require_column(column, "--study-column", frame)
     mask = study_mask(frame[column], len(frame))
     others = frame.drop(columns=column)
-    study = study_of_table(path, others[mask].reset_index(drop=True).infer_objects(), roles)
+    study = study_of_table(path, others[mask].reset_index(drop=True).infer_objects(), roles, reading, notes)
     return study.for_people(others[~mask].reset_index(drop=True), f"--study-column {column}")
 
 
@@ -189,34 +215,11 @@ def _check_target(job: Job, study: Study) -> None:
             raise InputError(f"{option} is about the study's people, but the rule is for the target; leave it out.")
 
 
-def _refuse_small_arms(job: Job, study: Study) -> None:
-    """Refuse arms (offers, where there are some) too small for nested folds, which would fail only after minutes."""
-    seen, cv = study.assigned, job.cv
-    what, column = ("treatment", study.treatment) if study.instrument is None else ("offer", study.instrument)
-    arm, unit, known = seen.arm, "rows", slice(None) if seen.seen is None else seen.seen
-    if seen.seen is not None:
-        arm, unit = arm[known], "rows with an outcome"
-    if seen.groups is not None:
-        arm = np.unique(np.column_stack([arm, seen.groups[known]]), axis=0)[:, 0]
-        unit = "clusters" if seen.seen is None else "clusters with an outcome"
-    needed = _fewest_rows(job)
-    counts = np.bincount(arm, minlength=seen.n_arms)
-    k = int(counts.argmin())
-    if counts[k] < needed:
-        raise InputError(
-            f"{what.capitalize()} {seen.treatments[k]!s} of column {column!r} has {counts[k]} {unit}, but --cv {cv} "
-            f"needs {needed}; lower --cv, merge it with another {what} or leave its rows out."
-        )
-
-
 def _fewest_rows(job: Job) -> int:
     """So many rows of every kind (an arm, the target) the nested folds need."""
-    cv = needed = job.cv
-    if job.value and (job.honest is not None or job.validation != REPEATED):
-        needed = 2 * cv + 1  # half of the rows, or about, must fill all inner folds
-    while job.value and needed - -(-needed // cv) < cv:  # what the largest fold leaves must fill all inner folds
-        needed += 1
-    return needed
+    if not job.value:
+        return job.cv
+    return fewest_rows(job.validation if job.honest is None else SPLIT, job.cv, job.cv)
 
 
 def _refuse_small_target(job: Job, study: Study) -> None:
@@ -245,7 +248,7 @@ def _refuse_few_events(job: Job, study: Study) -> None:
         )
 
 
-def _refuse_censored(described: Described, study: Study) -> None:
+def refuse_findings(described: Described, study: Study) -> None:
     """Refuse times to an event that would be taken as numbers, with the event, which knows them, as a covariate.
 
     Raises

@@ -18,8 +18,9 @@ from policytree.cli.files import read_tree, rows_digest
 from policytree.cli.limits import BY_COLUMN, LISTED
 from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
+from policytree.cli.reading import Reading
 from policytree.cli.study import OUTCOME_OPTIONS, Roles, Study, combined_in, study_of_table
-from policytree.cli.tables import read_table
+from policytree.cli.tables import AS_IT_IS, read_table
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
 from policytree.estimators.limited import MAXIMIZE, subgroup_columns
@@ -67,6 +68,7 @@ def judge(
     level: float,
     seed: int,
     as_json: bool,
+    reading: Reading = AS_IT_IS,
 ) -> None:
     """Evaluate the tree, and print the result.
 
@@ -82,9 +84,10 @@ def judge(
     others = {Path(name).name: read_tree(name)[0] for name in against}
     if len(others) < len(against):
         raise InputError("--against names two files of one name; rename one, so that they can be told apart.")
-    frame = read_table(data)
+    reading = reading.otherwise(design)
+    frame, notes = read_table(data, reading)
     frame, roles, combined = combined_in(frame, _with_factors(roles, design, frame, tree))
-    study = study_of_table(data, frame, _with_design(roles, design, frame), combined)
+    study = study_of_table(data, frame, _with_design(roles, design, frame), reading, notes, combined)
     _refuse_own_rows(study, design, data)
     asked = control or _design_control(design, study)
     label, chosen, named = chosen_control(asked, study)
@@ -278,7 +281,7 @@ def _refuse_own_rows(study: Study, design: Mapping[str, Any], data: str) -> None
 
 def _labels(tree: Tree, data: str, study: Study, name: str) -> np.ndarray:
     """The treatment that a tree gives every row, among those of the study."""
-    actions, unseen = actions_of(tree, whole_table(tree, data))
+    actions, unseen = actions_of(tree, whole_table(tree, data, study.reading))
     for part in unseen:
         warnings.warn(f"{name}: {sentence(tree, part)}", UnseenValueWarning, stacklevel=2)
     labels = {str(label): label for label in study.observed.treatments.tolist()}

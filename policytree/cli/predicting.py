@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from policytree.cli.tables import Batch, batches, require_column
+from policytree.cli.reading import Reading
+from policytree.cli.tables import AS_IT_IS, Batch, batches, require_column
 from policytree.data.feature_encoder import FeatureEncoder
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError, UnseenValueWarning
@@ -18,7 +19,7 @@ from policytree.trees.unseen_values import Unseen, merged, sentence, unseen_part
 BATCH_ROWS = 50_000
 
 
-def policy_batches(tree: Tree, path: str, column: str) -> Iterator[pd.DataFrame]:
+def policy_batches(tree: Tree, path: str, column: str, reading: Reading = AS_IT_IS) -> Iterator[pd.DataFrame]:
     """The file's rows, their cells as they stand, with the tree's action of every row in a new last column.
 
     Only the columns that the tree splits on are needed. A file of any length is read: only a batch of its rows is held.
@@ -34,7 +35,7 @@ def policy_batches(tree: Tree, path: str, column: str) -> Iterator[pd.DataFrame]
         After the last batch, for every column with values that no row had at fit.
     """
     heard: list[Unseen] = []
-    for batch in batches(path, BATCH_ROWS, numeric=_in_numbers(tree)):
+    for batch in batches(path, BATCH_ROWS, numeric=_in_numbers(tree), reading=reading):
         if column in batch.cells.columns:
             raise InputError(f"'{path}' already has a column {column!r}; choose another name with --column.")
         actions, unseen = actions_of(tree, batch)
@@ -44,16 +45,16 @@ def policy_batches(tree: Tree, path: str, column: str) -> Iterator[pd.DataFrame]
         warnings.warn(sentence(tree, part), UnseenValueWarning, stacklevel=2)
 
 
-def whole_table(tree: Tree, path: str) -> Batch:
+def whole_table(tree: Tree, path: str, reading: Reading = AS_IT_IS) -> Batch:
     """All rows of a file, read for a tree."""
-    return table_of(path, _in_numbers(tree))
+    return table_of(path, _in_numbers(tree), reading)
 
 
-def table_of(path: str, numeric: list[str]) -> Batch:
+def table_of(path: str, numeric: list[str], reading: Reading = AS_IT_IS) -> Batch:
     """All rows of a file; ``numeric``: columns that are wanted as numbers too."""
-    parts = list(batches(path, BATCH_ROWS, numeric=numeric))
+    parts = list(batches(path, BATCH_ROWS, numeric=numeric, reading=reading))
     cells, typed = (pd.concat([getattr(p, name) for p in parts], ignore_index=True) for name in ("cells", "typed"))
-    return Batch(cells, typed, parts[0].missing)
+    return Batch(cells, typed, parts[0].missing, reading)
 
 
 def _in_numbers(tree: Tree) -> list[str]:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from policytree.cli.reading import Reading
 from policytree.cli.study import Roles, Study
+from policytree.cli.tables import AS_IT_IS
 from policytree.estimators import DRPolicyTree
 from policytree.evaluation import HonestLeaves, PolicyValueTable
 
@@ -22,11 +24,11 @@ class Job:
     data_dir: str | None
     roles: Roles
     tree: dict
-    cv: int
-    level: float
-    seed: int
-    value: bool
-    output: str
+    cv: int = 5
+    level: float = 0.95
+    seed: int = 0
+    value: bool = True
+    output: str = ""
     validation: str = "repeated"
     repeats: int | str | None = None
     honest: float | None = None
@@ -43,6 +45,7 @@ class Job:
     stage: str | None = None
     lost: str | None = None
     history: str | None = None
+    reading: Reading = AS_IT_IS
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from policytree.cli.limits import Limits, limits_of, notes_of_limits
 from policytree.cli.outcomes import (
+    MOST_LABELS,
     check_outcome_options,
     event_outcome,
     notes_of_missing,
@@ -22,9 +23,12 @@ from policytree.cli.outcomes import (
     require_outcome_columns,
 )
 from policytree.cli.propensities import propensity_from, shares_text
-from policytree.cli.tables import by_treatment, column_names, holds_tables, read_table, require_column
+from policytree.cli.reading import Reading
+from policytree.cli.reading import remedy as reading_remedy
+from policytree.cli.tables import AS_IT_IS, by_treatment, column_names, holds_tables, read_table, require_column
+from policytree.common.number_texts import OTHER, UNITS, unread
 from policytree.data.combined_treatments import CombinedTreatments, combine_frame
-from policytree.data.feature_encoder import object_numbers
+from policytree.data.feature_encoder import LARGEST_INTEGER, object_numbers
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation import DIRECTIONS
 from policytree.evaluation.instruments.offer_rule import net_of_uptake
@@ -37,7 +41,7 @@ from policytree.study_check import Finding, findings_beside
 from policytree.study_check.columns import column_findings
 from policytree.study_check.directions import direction_of
 from policytree.study_check.findings import by_severity
-from policytree.weighting.observed import WEIGHT, Observed, observe
+from policytree.weighting.observed import WEIGHT, Observed, observe, too_many_treatments
 from policytree.weighting.target_arguments import with_target
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
@@ -136,6 +140,8 @@ class Study:
         Where --treatment names several columns; ``frame`` has their combination in place of them.
     randomized : bool
         Whether treatments (with an instrument: offers) were drawn by lot: chances are given, or it is a built-in trial.
+    reading : Reading
+        How the file was read.
     """
 
     source: str
@@ -166,6 +172,7 @@ class Study:
     limits: Limits = field(default_factory=Limits)
     combined: CombinedTreatments | None = None
     randomized: bool = False
+    reading: Reading = AS_IT_IS
 
     @property
     def mean_outcome(self) -> str:
@@ -300,7 +307,7 @@ class Study:
         return {label: self.frame[cost] if isinstance(cost, str) else cost for label, cost in named.items()}
 
 
-def study_from_file(path: str, roles: Roles) -> Study:
+def study_from_file(path: str, roles: Roles, reading: Reading = AS_IT_IS) -> Study:
     """Read a file and give its columns their roles.
 
     Raises
@@ -308,10 +315,19 @@ def study_from_file(path: str, roles: Roles) -> Study:
     InputError
         If something is missing or cannot be used.
     """
-    return study_of_table(path, read_table(path), roles)
+    frame, notes = read_table(path, reading)
+    reading.refuse_unknown_columns(frame.columns)
+    return study_of_table(path, frame, roles, reading, notes)
 
 
-def study_of_table(path: str, frame: pd.DataFrame, roles: Roles, combined: CombinedTreatments | None = None) -> Study:
+def study_of_table(
+    path: str,
+    frame: pd.DataFrame,
+    roles: Roles,
+    reading: Reading = AS_IT_IS,
+    notes: tuple[str, ...] = (),
+    combined: CombinedTreatments | None = None,
+) -> Study:
     """Give the columns of a file that was read their roles; see :func:`study_from_file`.
 
     ``combined``: of several treatments that :func:`combined_in` has put together before.
@@ -323,7 +339,9 @@ def study_of_table(path: str, frame: pd.DataFrame, roles: Roles, combined: Combi
         raise InputError(f"{' and '.join(missing)} {what} of {', '.join(frame.columns[:20])}.")
     if combined is None:
         frame, roles, combined = combined_in(frame, roles)
-    return _build(path, frame, roles, combined=combined)
+    frame, more = percentages(frame, roles, reading)
+    study = _build(path, frame, roles, combined=combined)
+    return replace(study, notes=(*notes, *more, *study.notes), reading=reading)
 
 
 def combined_in(frame: pd.DataFrame, roles: Roles) -> tuple[pd.DataFrame, Roles, CombinedTreatments | None]:
@@ -359,6 +377,25 @@ def _refuse_other_roles(names: list[str], roles: Roles) -> None:
     for option, found in texts.items():
         for name in names:
             _refuse_taken([text.strip() for text in found], f"--{option.replace('_', '-')}", {"treatment": name})
+
+
+def percentages(frame: pd.DataFrame, roles: Roles, reading: Reading) -> tuple[pd.DataFrame, list[str]]:
+    """Columns of texts such as 5.1 % as numbers, 5.1, but for those whose values are labels; and what was done."""
+    groups = [text.rpartition("=")[0] for text in (*roles.parity, *roles.value_parity)]
+    labels = {roles.treatment, roles.instrument, roles.event_column, roles.cluster, roles.worst_group, *groups}
+    labels |= {*(roles.strata or "").split(","), *(roles.subgroups or "").split(",")}
+    if roles.event is not None:
+        labels.add(roles.outcome)
+    found: dict[str, pd.Series] = {}
+    for name, column in frame.items():
+        if column.dtype == object and name not in labels and (numbers := reading.percents(column)) is not None:
+            found[str(name)] = numbers
+    notes = [
+        f"Column {name!r} holds percentages, which were read as numbers: {frame[name].dropna().iloc[0]!r} is "
+        f"{column.dropna().iloc[0]:g}."
+        for name, column in found.items()
+    ]
+    return frame.assign(**found) if found else frame, notes
 
 
 def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
@@ -458,6 +495,10 @@ def _build(
     for option, name in gapless.items():
         if option != "--outcome" or roles.missing_outcome != WEIGHT:
             refuse_gaps(name, option, frame, may_weight=option == "--outcome" and roles.event_column is None)
+    refuse_too_many_labels(roles.treatment, "--treatment", frame)
+    for option, name in gapless.items():
+        if option in ("--weights", "--entry-column") or (option == "--outcome" and roles.event is None):
+            refuse_no_numbers(name, option, frame)
     meaning = ""
     if roles.event_column is None:
         outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
@@ -507,6 +548,9 @@ def _build(
     notes = [*told, *notes]
     for name in covariates:
         _refuse_unsaved(name, frame)
+    for name in (*covariates, *confounders):
+        if pd.api.types.is_float_dtype(frame[name]):
+            refuse_infinite(frame[name], "a covariate")
     text = text or "estimated from the covariates" + (" and confounders" if confounders else "")
     unit = meaning or ("" if dataset is None else dataset.outcomes.get(roles.outcome, ""))
     if observed.times is not None and dataset is not None:
@@ -561,7 +605,55 @@ def refuse_gaps(name: str | None, option: str, frame: pd.DataFrame, *, may_weigh
         weigh = ", or weight for who is missing, --missing-outcome weight" if may_weight else ""
         raise InputError(
             f"Column {name!r} ({option}) has no value in {len(gaps):,} of {len(frame):,} rows, the first of them row "
-            f"{gaps[0] + 1:,} below the header; leave these rows out{weigh}."
+            f"{gaps[0] + 1:,} below the header; leave these rows out{weigh}.{_below_the_table(frame, gaps)}"
+        )
+
+
+def _below_the_table(frame: pd.DataFrame, gaps: np.ndarray) -> str:
+    """A sentence where the rows with gaps are the last ones and hold next to nothing, as notes below a table do."""
+    last = gaps[0] == len(frame) - len(gaps)
+    filled = frame.iloc[gaps].notna().sum(axis=1)
+    if not last or frame.shape[1] < 3 or (filled > frame.shape[1] / 3).any():
+        return ""
+    return " They stand at the end and hold next to nothing, as notes below a table do: delete these lines."
+
+
+def refuse_too_many_labels(name: str, option: str, frame: pd.DataFrame) -> None:
+    """Refuse a treatment with so many labels that it is a dose, a covariate or an id."""
+    labels = frame[name].dropna().unique()
+    if (why := too_many_treatments(labels, len(frame))) is not None:
+        raise InputError(f"Column {name!r} ({option}) {why}; name another column, or group its values into a few.")
+
+
+def refuse_no_numbers(name: str | None, option: str, frame: pd.DataFrame) -> None:
+    """Refuse a column of numbers in which other texts stand, or infinite ones, with the option that reads it."""
+    if name is None:
+        return
+    column = frame[name]
+    if pd.api.types.is_numeric_dtype(column):
+        refuse_infinite(column, option)
+        return
+    found = None if pd.api.types.is_datetime64_any_dtype(column) else unread(column)
+    few_labels = column.nunique() <= MOST_LABELS and (found is None or found.cause in (OTHER, UNITS))
+    if found is None or (option == "--outcome" and few_labels):
+        return  # an outcome in words, of which --event may name one
+    raise InputError(
+        f"Column {name!r} ({option}) holds texts, not numbers, in {found.count:,} of {found.n:,} rows, the first "
+        f"{quoted(found.value)} in row {found.row + 1:,} below the header ({found.looks}); "
+        f"{reading_remedy(found, name, option)}"
+    )
+
+
+def refuse_infinite(column: pd.Series, option: str) -> None:
+    """Refuse infinite values; rows are counted as the file has them."""
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        texts = ",".join(text for text, sign in (("inf", np.inf), ("-inf", -np.inf)) if (values == sign).any())
+        raise InputError(
+            f"Column {column.name!r} ({option}) is infinite in {len(infinite):,} of {len(values):,} rows, the first of "
+            f"them row {infinite[0] + 1:,} below the header; leave these rows out, or make missing values of them by "
+            f"--na-values {texts}."
         )
 
 
@@ -668,6 +760,11 @@ def _default_covariates(frame: pd.DataFrame, used: set[str | None]) -> tuple[lis
             )
         if not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
             notes.append(_left_out(column))
+        elif pd.api.types.is_integer_dtype(column) and _beyond_float(column):
+            notes.append(
+                f"Column {name!r} holds whole numbers beyond 2**53, as ids do, which no floating-point number tells "
+                "apart; it was left out of the covariates."
+            )
         elif pd.api.types.is_datetime64_any_dtype(column):
             notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
         else:
@@ -677,6 +774,11 @@ def _default_covariates(frame: pd.DataFrame, used: set[str | None]) -> tuple[lis
     notes.insert(0, "Without --covariates, every column without another role is a covariate: they must be known "
                  "before treatment is chosen.")  # fmt: skip
     return chosen, notes
+
+
+def _beyond_float(column: pd.Series) -> bool:
+    present = column.dropna()
+    return bool(len(present)) and max(abs(int(present.min())), abs(int(present.max()))) > LARGEST_INTEGER
 
 
 def _left_out(column: pd.Series) -> str:

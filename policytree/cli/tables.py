@@ -1,7 +1,8 @@
-"""Tables from CSV and Parquet files; columns are found by name, and errors of reading are one sentence."""
+"""Tables from files; columns are found by name, and errors of reading are one sentence."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import errno
 import io
@@ -12,36 +13,43 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from policytree.cli.first_checks import no_such_column, no_such_file
+from policytree.cli.formats import read_other, reads
+from policytree.cli.reading import Reading
 from policytree.common.memory import free_bytes
-from policytree.data.feature_encoder import first_repeated
+from policytree.data.feature_encoder import LARGEST_INTEGER, first_repeated
 from policytree.exceptions import InputError
 
 PARQUET_ENDINGS = (".parquet", ".pq")
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 OTHER_SEPARATORS = (";", "\t", "|")
 CELLS_LOOKED_AT = 10_000  # for decimal commas
 DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"[-+]?\d+,\d+"), re.compile(r"[-+]?\d+\.\d+")
+GROUPED_POINTS, GROUPED_BOTH = re.compile(r"[-+]?\d{1,3}(\.\d{3})+"), re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
+BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+PREVIEWED = 1 << 22  # bytes in which the first letter that is not UTF-8 is looked for
+ROW_NUMBERS = ("", "Unnamed: 0")  # what pandas and R call a column that numbers the rows
 BUFFER = 1 << 20
 NOT_CSV = (  # what files begin with that are called .csv and are something else
-    (b"PK\x03\x04", "a spreadsheet or a zip archive"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a spreadsheet"),
+    (b"PK\x03\x04", "a spreadsheet (let its name end in .xlsx) or a zip archive: do that, or"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a spreadsheet: let its name end in .xls, or"),
     (b"PAR1", "a Parquet file: let its name end in .parquet, or"),
     (b"\x1f\x8b", "compressed by gzip: let its name end in .gz, or"),
     (b"\xfd7zXZ\x00", "compressed by xz: let its name end in .xz, or"),
     (b"(\xb5/\xfd", "compressed by zstd: let its name end in .zst, or"),
-    (b"ARROW1", "a Feather file"),
+    (b"ARROW1", "a Feather file: let its name end in .feather, or"),
+    (b"<stata_dta>", "a Stata file: let its name end in .dta, or"),
+    (b"$FL2", "an SPSS file: let its name end in .sav, or"),
     (b"%PDF-", "a PDF"),
     (b"\x89PNG", "a picture"),
     (b"SQLite format 3", "a database"),
     (b"\x89HDF", "an HDF file"),
-    (b'{"', "JSON"),
-    (b'[{"', "JSON"),
+    (b'{"', "JSON: let its name end in .json, or"),
+    (b'[{"', "JSON: let its name end in .json, or"),
     (b"<!doctype html", "a web page"),
     (b"<html", "a web page"),
     (b"<table", "a web page"),
@@ -51,11 +59,22 @@ NOT_CSV = (  # what files begin with that are called .csv and are something else
 MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
 
 
-def read_table(path: str | Path) -> pd.DataFrame:
-    """A CSV or Parquet file as a DataFrame with text column names.
+class Table(NamedTuple):
+    """A table that was read, and what was decided without being asked."""
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+AS_IT_IS = Reading()
+
+
+def read_table(path: str | Path, reading: Reading = AS_IT_IS) -> Table:
+    """A file as a DataFrame with text column names: CSV, Parquet, or another program's (:mod:`policytree.cli.formats`).
 
     Separators other than commas (semicolon, tab, bar) are recognised by header and first row, decimal commas between
-    semicolons by the cells. "None" is a value in columns of text, and missing in columns of numbers.
+    semicolons by the cells. "None" is a value in columns of text, and missing in columns of numbers. Empty rows, empty
+    columns without a name and a first one that only numbers the rows are left out.
 
     Raises
     ------
@@ -63,16 +82,74 @@ def read_table(path: str | Path) -> pd.DataFrame:
         If there is no such file, or it is empty or no table.
     """
     path = _existing(path)
+    notes: list[str] = []
     if path.name.lower().endswith(PARQUET_ENDINGS):
-        return _read_parquet(path)
-    frame = _read_csv(path, na_values=MISSING)
-    unnamed = [k + 1 for k, name in enumerate(frame.columns) if not name]
-    if len(unnamed) > 1:
+        _refuse_text_options(path, reading)
+        frame, typed = _read_parquet(path), True
+    elif reads(path):
+        frame, notes, typed = read_other(path, reading)
+        frame = frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
+        _refuse_bad_names(list(frame.columns), path)
+        frame = _with_rows(frame.reset_index(drop=True), path)
+    else:
+        frame, typed = _read_csv(path, reading, na_values=MISSING), False
+    if not typed:
+        frame, more = _tidy(frame, path)
+        notes += more
+    return Table(reading.clean(frame, typed), tuple(notes))
+
+
+def _refuse_text_options(path: Path, reading: Reading) -> None:
+    for option, value in (("--encoding", reading.encoding), ("--sheet", reading.sheet)):
+        if value is not None:
+            raise InputError(f"{option} says nothing about a Parquet file such as '{path}'; leave it out.")
+
+
+def _tidy(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """A table without what spreadsheets leave around it, and what was left out."""
+    notes, names = [], list(frame.columns)
+    empty = frame.isna()
+    rows = empty.all(axis=1).to_numpy()
+    if rows.any() and len(names) > 1:  # in a file of one column they are its missing values
+        frame = _with_rows(frame[~rows].reset_index(drop=True), path).apply(_whole_again)
+        notes.append(f"'{path.name}' has {int(rows.sum()):,} rows in which nothing stands; they were left out.")
+    unnamed = [k for k, name in enumerate(names) if not name]
+    blank = [k for k in unnamed if frame.iloc[:, k].isna().all()]
+    left_out, given = set(blank), dict[int, str]()
+    if len(names) > 1 and names[0] in ROW_NUMBERS and 0 not in left_out and _counts(frame.iloc[:, 0]):
+        left_out.add(0)
+        notes.append(f"The first column of '{path.name}' has no name and numbers the rows; it was left out.")
+    for k in unnamed:
+        if k not in left_out:
+            given[k] = f"column {k + 1}"
+    if len(given) > 1 and all(isinstance(frame.iat[0, k], str) for k in given):
+        cells = " and ".join(repr(frame.iat[0, k]) for k in list(given)[:2])
         raise InputError(
-            f"'{path}' has {len(unnamed)} columns without a name (column {' and column '.join(map(str, unnamed[:2]))}"
-            f"{', ...' if len(unnamed) > 2 else ''}); give every column its own name, or delete those that are empty."
+            f"'{path}' seems to have names in two lines: the first leaves columns without a name, and the second says "
+            f"{cells}; delete the first, so that one line names every column."
         )
-    return frame.apply(_none_in_numbers)
+    if given:
+        said = ", ".join(map(repr, given.values()))
+        notes.append(f"'{path.name}' has columns without a name, which are called {said} by their place.")
+        frame = frame.set_axis([given.get(k, name) for k, name in enumerate(names)], axis=1)
+        _refuse_bad_names(list(frame.columns), path)
+    if left_out:
+        frame = frame.iloc[:, [k for k in range(len(names)) if k not in left_out]]
+    return frame, notes
+
+
+def _whole_again(column: pd.Series) -> pd.Series:
+    """Integers that only empty rows made floating-point numbers."""
+    if column.dtype != np.float64 or not np.isfinite(column).all() or (column % 1 != 0).any():
+        return column
+    return column.astype(np.int64) if (column.abs() < LARGEST_INTEGER).all() else column
+
+
+def _counts(column: pd.Series) -> bool:
+    """Whether whole numbers only number the rows: each is larger than the one before."""
+    if not pd.api.types.is_integer_dtype(column) or column.isna().any():
+        return False
+    return bool((np.diff(column.to_numpy()) > 0).all())
 
 
 def _existing(path: str | Path) -> Path:
@@ -88,18 +165,18 @@ def _existing(path: str | Path) -> Path:
             raise InputError(f"'{path}' is a link that leads to itself; name a file.") from error
         raise InputError(f"'{path}' cannot be the name of a file ({_first_line(error)}); check it.") from error
     if stat.S_ISDIR(kind):
-        raise InputError(f"'{path}' is a folder; name a CSV or Parquet file in it.")
+        raise InputError(f"'{path}' is a folder; name a file in it.")
     if not stat.S_ISREG(kind):
         raise InputError(f"'{path}' is a pipe or a device, but is read more than once; save its rows to a file first.")
-    if path.suffix.lower() in SPREADSHEETS:
-        raise InputError(f"'{path}' is a spreadsheet; save its table as 'CSV UTF-8' and give that.")
     return path
 
 
-def _read_csv(path: Path, **options) -> pd.DataFrame:
-    with _sentences(path):
-        names, how = _csv_options(path)
-        with _text_of(path) as file:
+def _read_csv(path: Path, reading: Reading, **options) -> pd.DataFrame:
+    if reading.sheet is not None:
+        raise InputError(f"--sheet is about spreadsheets, and '{path}' is a text file; leave it out.")
+    with _sentences(path, reading.encoding):
+        names, how = _csv_options(path, reading)
+        with _text_of(path, reading.encoding) as file:
             frame = pd.read_csv(file, low_memory=False, **how, **options)
         frame.columns = names
     return _with_rows(frame, path)
@@ -111,29 +188,43 @@ class _Text(io.RawIOBase):
     A few kilobytes may unpack to more than any memory holds, and how much a table needs only reading it says.
     """
 
-    def __init__(self, file: BinaryIO, path: Path):
+    def __init__(self, file: BinaryIO, path: Path, encoding: str | None = None):
         super().__init__()
         self._file, self._path = file, path
         self._free, self._read = free_bytes(), 0
+        self._decoder = None if encoding is None else codecs.getincrementaldecoder(encoding)()
+        self._rest, self._ended = b"", False  # what was decoded and did not fit; no more bytes to come
 
     def readable(self) -> bool:
         """It is."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; returns how many bytes there were."""
-        data = self._file.read(len(buffer))
+        """Fill a buffer with UTF-8; returns how many bytes there were."""
+        while not self._rest and not self._ended:
+            self._rest = self._decoded(len(buffer))
+        part = self._rest[: len(buffer)]
+        self._rest = self._rest[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def _decoded(self, size: int) -> bytes:
+        data = self._file.read(size)
+        self._ended = not data
         if not self._read:
             self._refuse_other_kinds(data)
+            if self._decoder is None and data[:2] in BYTE_ORDER_MARKS:
+                self._decoder = codecs.getincrementaldecoder(BYTE_ORDER_MARKS[data[:2]])()
+        self._read += len(data)
+        if self._decoder is not None:
+            data = self._decoder.decode(data, final=self._ended).encode("utf-8")
         if b"\0" in data:
             raise InputError(
-                f"'{self._path}' holds bytes of zero, which no text has, so it is not a CSV file in UTF-8; save it as "
-                "'CSV UTF-8' or Parquet."
+                f"'{self._path}' holds bytes of zero, which no text has, so it is not a CSV file in UTF-8; if it is a "
+                "text in UTF-16, say --encoding utf-16-le, else save its table as 'CSV UTF-8' or Parquet."
             )
-        self._read += len(data)
         self._refuse_too_much()
-        buffer[: len(data)] = data
-        return len(data)
+        return data
 
     def _refuse_other_kinds(self, data: bytes) -> None:
         start = data[:100].lstrip().lower()
@@ -158,16 +249,16 @@ def _too_large(path: Path, why: str) -> str:
 
 
 @contextmanager
-def _text_of(path: Path) -> Iterator[BinaryIO]:
-    """A CSV file, unpacked if its name says that it is packed."""
+def _text_of(path: Path, encoding: str | None = None) -> Iterator[BinaryIO]:
+    """A CSV file in UTF-8, unpacked if its name says that it is packed."""
     from pandas.io.common import get_handle
 
     with get_handle(str(path), "rb", compression="infer", is_text=False) as opened:
-        yield io.BufferedReader(_Text(opened.handle, path), BUFFER)
+        yield io.BufferedReader(_Text(opened.handle, path, encoding), BUFFER)
 
 
 @contextmanager
-def _sentences(path: Path) -> Iterator[None]:
+def _sentences(path: Path, encoding: str | None = None) -> Iterator[None]:
     """What is wrong with a CSV file, in one sentence: what unpacks and parses strangers' files may raise anything."""
     try:
         with warnings.catch_warnings():
@@ -177,12 +268,17 @@ def _sentences(path: Path) -> Iterator[None]:
         raise
     except pd.errors.ParserWarning as error:
         raise InputError(
-            f"'{path}' has more cells in its first row than names in its header; name every column, or mend the row."
+            f"'{path}' has more cells in its first row than names in its header; name every column, mend the row, or "
+            "delete the lines above the header."
         ) from error
     except pd.errors.EmptyDataError as error:
         raise InputError(f"'{path}' is empty; give a CSV file with a header line and rows.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"'{path}' is not a CSV file in UTF-8; save it as 'CSV UTF-8' or Parquet.") from error
+    except UnicodeError as error:
+        raise InputError(_not_decoded(path, encoding)) from error
+    except LookupError as error:  # an encoding that Python does not know
+        if encoding is None or "encoding" not in str(error):
+            raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
+        raise InputError(f"--encoding {encoding} is none that is known; say latin-1, cp1252 or utf-16.") from error
     except MemoryError as error:
         raise InputError(_too_large(path, "reading it took all that is")) from error
     except OSError as error:
@@ -195,16 +291,46 @@ def _sentences(path: Path) -> Iterator[None]:
         raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
 
 
-def _csv_options(path: Path) -> tuple[list[str], dict[str, Any]]:
+def _not_decoded(path: Path, encoding: str | None) -> str:
+    """One sentence on a text in another encoding than was said, with how the first such line reads in a likely one."""
+    if encoding is not None:
+        return f"'{path}' is not in the encoding {encoding} (--encoding); leave that out for UTF-8, or try latin-1."
+    try:
+        with path.open("rb") as file:
+            lines = file.read(PREVIEWED).split(b"\n")
+    except OSError:
+        lines = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            likely = "cp1252" if any(0x80 <= byte <= 0x9F for byte in line) else "latin-1"
+            word = line[: error.start].rpartition(b",")[2].rpartition(b";")[2] + line[error.start :]
+            text = re.split(r"[,;\t]", word.decode(likely, errors="replace"))[0].strip()
+            return (
+                f"'{path}' is not in UTF-8: line {number} holds other letters; say --encoding {likely} if {text!r} is "
+                "right there, or save it as 'CSV UTF-8'."
+            )
+    return f"'{path}' is not in UTF-8; say its --encoding, such as latin-1, or save it as 'CSV UTF-8' or Parquet."
+
+
+def _csv_options(path: Path, reading: Reading) -> tuple[list[str], dict[str, Any]]:
     """The names of a CSV file's columns, and how pandas is to read it."""
-    separator = _separator(path)
-    with _text_of(path) as file:
+    separator = _separator(path, reading.encoding)
+    with _text_of(path, reading.encoding) as file:
         header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
     names = [str(name).strip() for name in header.iloc[0]]
     _refuse_bad_names(names, path)
     blank = len(names) > 1  # in a file of one column blank lines are its missing values
     how = {"sep": separator, "keep_default_na": False, "index_col": False, "skip_blank_lines": blank}
-    return names, how | ({"decimal": ","} if separator == ";" and _has_decimal_commas(path, len(names)) else {})
+    decimal, thousands = reading.decimal, None
+    if decimal is None and separator == ";":
+        decimal, thousands = _signs(path, len(names), reading.encoding)
+    if decimal == ",":
+        how["decimal"] = ","
+    if thousands is not None and reading.thousands is None:
+        how["thousands"] = thousands
+    return names, how
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,20 +345,23 @@ class Batch:
         The columns that were asked for as numbers, if they are.
     missing : tuple of str
         Texts that mean a missing value.
+    reading : Reading
     """
 
     cells: pd.DataFrame
     typed: pd.DataFrame
     missing: tuple[str, ...] = ()
+    reading: Reading = AS_IT_IS
 
     def words(self, name: str) -> pd.Series:
         """A column of texts, missing ones marked as such."""
         cells = self.cells[name]
-        return cells.mask(cells.isin(self.missing)) if self.missing else cells
+        gone = {*self.missing, *self.reading.missing_in(name, self.cells.columns)}
+        return cells.mask(cells.isin(gone)) if gone else cells
 
 
-def batches(path: str | Path, rows: int, numeric: list[str]) -> Iterator[Batch]:
-    """A CSV or Parquet file, so many rows at a time.
+def batches(path: str | Path, rows: int, numeric: list[str], reading: Reading = AS_IT_IS) -> Iterator[Batch]:
+    """A file, so many rows at a time; other programs' files are read as a whole.
 
     Parameters
     ----------
@@ -248,35 +377,48 @@ def batches(path: str | Path, rows: int, numeric: list[str]) -> Iterator[Batch]:
     """
     path = _existing(path)
     if path.name.lower().endswith(PARQUET_ENDINGS):
-        yield from _parquet_batches(path, rows)
+        _refuse_text_options(path, reading)
+        yield from _parquet_batches(path, rows, reading)
         return
-    with _sentences(path):
-        names, how = _csv_options(path)
+    if reads(path):
+        frame = read_table(path, reading).frame
+        for start in range(0, len(frame), rows):
+            part = frame.iloc[start : start + rows]
+            yield Batch(part, part, reading=reading)
+        return
+    with _sentences(path, reading.encoding):
+        names, how = _csv_options(path, reading)
     wanted = [k for k, name in enumerate(names) if name in set(numeric)]
     done = 0
     # One reader takes every cell as it stands, the other turns some columns into numbers.
     with ExitStack() as stack:
-        with _sentences(path):
-            first, second = (stack.enter_context(_text_of(path)) for _ in range(2))
+        with _sentences(path, reading.encoding):
+            first, second = (stack.enter_context(_text_of(path, reading.encoding)) for _ in range(2))
             cells = stack.enter_context(pd.read_csv(first, dtype=str, na_values=[], chunksize=rows, **how))
             numbers = stack.enter_context(
                 pd.read_csv(second, usecols=wanted or [0], na_values=[*MISSING, "None"], low_memory=False,
                             chunksize=rows, **how)
             )  # fmt: skip
         while True:
-            with _sentences(path):
+            with _sentences(path, reading.encoding):
                 text, typed = next(cells, None), next(numbers, None)
             if text is None or typed is None:
                 break
             text.columns = names
             typed.columns = [names[k] for k in wanted or [0]]
             done += len(text)
-            yield Batch(text, typed, tuple(MISSING))
+            yield Batch(text, reading.clean(typed).apply(_percents, reading=reading), tuple(MISSING), reading)
     if not done:
         raise InputError(f"'{path}' has a header but no rows; give it one row per observation.")
 
 
-def _parquet_batches(path: Path, rows: int) -> Iterator[Batch]:
+def _percents(column: pd.Series, reading: Reading) -> pd.Series:
+    """A column that is wanted as numbers, read as such where it is one of percentages."""
+    numbers = None if pd.api.types.is_numeric_dtype(column) else reading.percents(column)
+    return column if numbers is None else numbers
+
+
+def _parquet_batches(path: Path, rows: int, reading: Reading) -> Iterator[Batch]:
     done = 0
     with ExitStack() as stack:
         with _parquet_sentences(path):
@@ -288,14 +430,14 @@ def _parquet_batches(path: Path, rows: int) -> Iterator[Batch]:
                     break
                 frame = _named(table.to_pandas(), path)
             done += len(frame)
-            yield Batch(frame, frame)
+            yield Batch(frame, reading.clean(frame, typed=True), reading=reading)
     if not done:
         raise InputError(f"'{path}' has a header but no rows; give it one row per observation.")
 
 
-def _separator(path: Path) -> str:
+def _separator(path: Path, encoding: str | None) -> str:
     """What stands between cells: what gives header and first row the same number of cells, and the most of them."""
-    lines = _first_lines(path, 2)
+    lines = _first_lines(path, 2, encoding)
     others = [s for s in OTHER_SEPARATORS if s in lines[0]]
     if others and len(_split(lines[0], ",")) == 1:
         return others[0]
@@ -317,22 +459,29 @@ def _split(line: str, separator: str) -> list[str]:
         return []
 
 
-def _first_lines(path: Path, n: int) -> list[str]:
+def _first_lines(path: Path, n: int, encoding: str | None = None) -> list[str]:
     """Lines as they stand, of packed files too."""
     options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "quoting": csv.QUOTE_NONE}
-    with _text_of(path) as file:
+    with _text_of(path, encoding) as file:
         return pd.read_csv(file, header=None, nrows=n, sep="\x00", **options)[0].tolist()
 
 
-def _has_decimal_commas(path: Path, columns: int) -> bool:
-    """Whether numbers are written as 27,5 in a file whose cells stand between semicolons."""
-    lines = _first_lines(path, max(2, CELLS_LOOKED_AT // columns))[1:]
+def _signs(path: Path, columns: int, encoding: str | None) -> tuple[str | None, str | None]:
+    """The decimal sign, and the one between thousands, in a file whose cells stand between semicolons.
+
+    Commas are decimal where numbers are written as 27,5, and none as 27.5; points between thousands beside them are
+    known by a number such as 1.234,5, if all others with a point can be such.
+    """
+    lines = _first_lines(path, max(2, CELLS_LOOKED_AT // columns), encoding)[1:]
     try:
         rows = list(csv.reader(lines, delimiter=";"))
     except csv.Error:  # a cell longer than Python takes: its line has no say
         rows = [_split(line, ";") for line in lines]
     cells = [cell.strip() for row in rows for cell in row]
-    return any(map(DECIMAL_COMMA.fullmatch, cells)) and not any(map(DECIMAL_POINT.fullmatch, cells))
+    points = [cell for cell in cells if DECIMAL_POINT.fullmatch(cell)]
+    if any(map(GROUPED_BOTH.fullmatch, cells)) and all(map(GROUPED_POINTS.fullmatch, points)):
+        return ",", "."
+    return ("," if any(map(DECIMAL_COMMA.fullmatch, cells)) and not points else None), None
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -391,15 +540,6 @@ def _with_rows(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     if not len(frame):
         raise InputError(f"'{path}' has a header but no rows; give it one row per observation.")
     return frame
-
-
-def _none_in_numbers(column: pd.Series) -> pd.Series:
-    """Numbers written by Python, whose missing value is the text None."""
-    if pd.api.types.is_numeric_dtype(column) or not (column == "None").any():
-        return column
-    rest = column.where(column != "None")
-    numbers = pd.to_numeric(rest, errors="coerce")
-    return numbers if rest.notna().any() and numbers.notna().sum() == rest.notna().sum() else column
 
 
 def _first_line(error: BaseException) -> str:

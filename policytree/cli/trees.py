@@ -10,6 +10,14 @@ import typer
 
 from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
+from policytree.cli.reading import (
+    DecimalOption,
+    EncodingOption,
+    NaValuesOption,
+    Reading,
+    SheetOption,
+    ThousandsOption,
+)
 
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")]
 WIDEST_NAME = 20  # letters of a fact's name that others are aligned with
@@ -19,11 +27,16 @@ OTHER_KINDS = (".parquet", ".pq", ".xlsx", ".gz", ".bz2", ".xz", ".zip", ".zst")
 
 def predict(
     tree: TreeArgument,
-    data: Annotated[str, typer.Argument(metavar="DATA.csv", help="CSV or Parquet file with the tree's columns.")],
+    data: Annotated[str, typer.Argument(metavar="DATA.csv", help="Table, as for design, with the tree's columns.")],
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write; printed if left out.")
     ] = None,
     column: Annotated[str, typer.Option(metavar="NAME", help="Name of the new column.")] = "policy",
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    na_values: NaValuesOption = None,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     debug: DebugOption = False,
 ) -> None:
     """Add to every row of a table the treatment that a saved tree gives it. Files may be larger than memory.
@@ -44,7 +57,7 @@ def predict(
         typer.echo(f"Verdict on this rule: {verdict}", err=True)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UnseenValueWarning)
-        batches = _recommended(tree, data, column)
+        batches = _recommended(tree, data, column, Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet))
         if output is None:
             for text in _csv_pieces(batches):
                 typer.echo(text, nl=False)
@@ -57,7 +70,7 @@ def predict(
         typer.echo(f"Warning: {warning.message}", err=True)
 
 
-def _recommended(saved: str, data: str, column: str) -> Iterator[Any]:
+def _recommended(saved: str, data: str, column: str, reading: Reading) -> Iterator[Any]:
     """Tables with a tree's actions, or with what a regime gives at every decision."""
     from policytree.cli.files import is_regime, read_saved, read_tree
     from policytree.cli.predicting import policy_batches
@@ -67,12 +80,14 @@ def _recommended(saved: str, data: str, column: str) -> Iterator[Any]:
 
     regime = read_saved(saved)
     if not is_regime(regime):
-        yield from policy_batches(read_tree(saved)[0], data, column)
+        tree, everything = read_tree(saved)
+        design = everything.get("design")
+        yield from policy_batches(tree, data, column, reading.otherwise(design if isinstance(design, dict) else {}))
         return
-    table, unseen = recommendations(saved_regime(regime), data, column)
+    table, unseen = recommendations(saved_regime(regime), data, column, reading)
     yield table
-    for tree, part in unseen:
-        warnings.warn(sentence(tree, part), UnseenValueWarning, stacklevel=2)
+    for each, part in unseen:
+        warnings.warn(sentence(each, part), UnseenValueWarning, stacklevel=2)
 
 
 def _csv_pieces(batches: Iterable[Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from policytree.common.number_texts import OTHER, python_remedy, unread
 from policytree.data.combined_treatments import CombinedTreatments, combine_frame
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, quoted
@@ -150,11 +151,22 @@ def numbers(
     except OverflowError as error:
         raise InputError(f"{series.name} holds integers that no floating-point number can be; divide them.") from error
     except (TypeError, ValueError) as error:
-        raise InputError(f"{series.name} holds values that are not numbers; convert them to numbers.") from error
+        raise InputError(_no_numbers(series, argument)) from error
     bad = np.flatnonzero(~np.isfinite(out.to_numpy()))
     if len(bad):
         raise InputError(f"{series.name} has {len(bad)} infinite values, the first in row {bad[0]}; {remedy}")
     return out
+
+
+def _no_numbers(series: pd.Series, argument: str) -> str:
+    """One sentence on a column that holds other values than numbers: the first of them, how many, the likely cause."""
+    found = unread(series)
+    if found is None:
+        return f"{series.name} holds values that are not numbers; {python_remedy(OTHER, argument)}"
+    return (
+        f"{series.name} holds values that are not numbers in {found.count:,} of {found.n:,} rows, the first "
+        f"{quoted(found.value)} in row {found.row} ({found.looks}); {python_remedy(found.cause, argument)}"
+    )
 
 
 def _check_length(series: pd.Series, n: int | None, of: str = "Y") -> None:

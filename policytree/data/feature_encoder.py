@@ -24,10 +24,16 @@ def first_repeated(names: Iterable[str]) -> str | None:
     return min((name for name, times in Counter(names).items() if times > 1), default=None)
 
 
+def collected(X):
+    """A polars LazyFrame as a DataFrame; everything else as it is."""
+    return X.collect() if nw.dependencies.is_polars_lazyframe(X) else X
+
+
 def _named_frame(X, argument: str = "The table"):
     """A narwhals DataFrame if ``X`` is a frame of a known library, else None; messages call it ``argument``."""
     if type(X) is np.ndarray:
         return None
+    X = collected(X)
     if hasattr(X, "columns"):
         _refuse_repeated(X.column_names if nw.dependencies.is_pyarrow_table(X) else X.columns, argument)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
@@ -92,6 +98,7 @@ class FeatureEncoder:
     @classmethod
     def fit_encode(cls, X, *, argument: str = "X") -> tuple[FeatureEncoder, np.ndarray]:
         """:meth:`fit` and :meth:`encode` of the same table, in one pass over its columns."""
+        X = collected(X)
         encoder, columns = cls._learn(X, argument)
         if isinstance(columns, np.ndarray):
             return encoder, columns
@@ -104,6 +111,7 @@ class FeatureEncoder:
     @classmethod
     def _learn(cls, X, argument: str) -> tuple[FeatureEncoder, list[np.ndarray] | np.ndarray | None]:
         """The encoder of a table, and the numbers of its columns where it is a frame, or an array of finite ones."""
+        X = collected(X)
         named = _named_columns(X, argument)
         if named is None:
             _refuse_sparse(X, argument)
@@ -125,6 +133,7 @@ class FeatureEncoder:
         InputError
             If a column is missing, holds infinite values, or cannot be read as numbers.
         """
+        X = collected(X)
         columns = _named_columns(X, self.argument)
         if columns is None or not self.named:
             array = _as_float(X, self.argument) if columns is None else _by_place(columns, self.argument)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student_t
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.validation import group_codes, numbers, per_treatment, weights
 from policytree.exceptions import InputError, quoted
 
@@ -18,6 +19,7 @@ FALSE_ALARMS = 0.01  # of tables of right propensities, however many bins and tr
 ENOUGH_ROWS = 10  # of a treatment, to say anything about its outcome model
 
 
+@aligns_rows
 def calibration_table(
     propensity: pd.DataFrame, T, *, n_bins: int = 10, sample_weight=None, groups=None
 ) -> pd.DataFrame:
@@ -134,6 +136,7 @@ def _warn_miscalibrated(table: pd.DataFrame) -> None:
         )
 
 
+@aligns_rows
 def outcome_fit_table(Y, T, regression, *, sample_weight=None) -> pd.DataFrame:
     """Measure how well outcome models predict, out of fold, the rows that received each treatment.
 
@@ -216,6 +219,7 @@ def _warn_misfit(table: pd.DataFrame) -> None:
         )
 
 
+@aligns_rows
 def outcome_calibration_table(Y, T, regression, *, n_bins: int = 10) -> pd.DataFrame:
     """Compare predicted with mean observed outcomes under the treatment received, in bins.
 

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.validation import group_codes, observed_propensity, refuse_weightless, treatment_codes, weights
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.weighting.covariates import Covariates
@@ -20,6 +21,7 @@ LARGE_MEAN_WEIGHT = 0.1  # how far the mean inverse weight may be from one befor
 CERTAIN = 3.0  # standard errors
 
 
+@aligns_rows
 def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_weight=None, groups=None) -> pd.DataFrame:
     """Describe every treatment's propensities, over all rows and over those that received it.
 
@@ -156,6 +158,7 @@ class Trimming:
     table: pd.DataFrame
 
 
+@aligns_rows
 def crump_trimming(propensity: pd.DataFrame, T) -> Trimming:
     """Select the rows for which average effects can be estimated most precisely.
 
@@ -211,6 +214,7 @@ def _moments(Z, w) -> tuple[np.ndarray, np.ndarray]:
     return mean, variance
 
 
+@aligns_rows
 def balance_table(X, T, *, propensity: pd.DataFrame | None = None, sample_weight=None) -> pd.DataFrame:
     """Differences in covariates between treatments, before and after inverse propensity weighting.
 

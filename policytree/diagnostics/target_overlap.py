@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import weights
 from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE
@@ -103,6 +104,7 @@ class TargetOverlap:
         return "\n".join(lines)
 
 
+@aligns_rows
 def target_overlap(
     estimator: Any,
     X: Table,

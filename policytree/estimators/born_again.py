@@ -22,6 +22,7 @@ from policytree.born_again import (
     solve_born_again,
     with_counts,
 )
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Table
 from policytree.common.validation import as_numbers, check_flag, check_verbose
 from policytree.estimators.inputs import check_number
@@ -95,6 +96,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
     memory_limit: float | None = field(default=None, kw_only=True)
     verbose: int = field(default=0, kw_only=True)
 
+    @aligns_rows
     def fit(self, X: Table | None = None, y: Any = None) -> Self:
         """Find the tree.
 

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import refuse_odd_arrays, sorted_labels, weights
 from policytree.encoded.store import EncodedData
@@ -40,6 +41,7 @@ class ClassPredictions(ClassifierMixin, TableViews):
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
+    @aligns_rows
     def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
         """Return the (weighted) share of rows whose class is predicted; labels of any type."""
         predicted = label_codes(self.predict(X), self.classes_)
@@ -101,6 +103,7 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     time_limit: float | None = 60.0
     objective: str | Objective = "accuracy"
 
+    @aligns_rows
     def fit(self, X: Table | EncodedData, y: Column | None = None, sample_weight: Column | None = None) -> Self:
         """Find the tree.
 
@@ -193,6 +196,7 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         margin = share - threshold
         return np.where(positive, np.maximum(margin, np.finfo(float).tiny), np.minimum(margin, 0.0))
 
+    @aligns_rows
     def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
         """Return the score of the objective on any rows, larger is better; of accuracy the share of hits.
 

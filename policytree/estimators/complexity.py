@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import is_real
 from policytree.estimators.low_cost import LowCostTreeClassifier
@@ -47,6 +48,7 @@ class ComplexityChoice:
     tried: pd.DataFrame
 
 
+@aligns_rows
 def choose_complexity_weight(
     estimator: LowCostTreeClassifier,
     X: Table,

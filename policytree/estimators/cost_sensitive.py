@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import sorted_labels, weights
 from policytree.estimators.arguments import accepts_former_order, inherits_documentation, own_arguments_first
@@ -71,6 +72,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     regularization: float = 0.0
     min_samples_leaf: int = 1
 
+    @aligns_rows
     def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Find the tree.
 
@@ -135,6 +137,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
+    @aligns_rows
     def score(self, X: Table, y: Column, sample_weight: Column | None = None) -> float:
         """Minus the (weighted) mean cost of the predictions, so that larger is better.
 

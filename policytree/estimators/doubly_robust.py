@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from policytree.common.calls import CallArguments, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.model_count import more_models_follow
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import arm_column, sorted_labels
 from policytree.data.feature_encoder import FeatureEncoder
@@ -215,6 +216,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
     @shares_documentation(PolicyTree.fit, RewardEstimator.fit)
     @either_order
+    @aligns_rows
     @stacks_target
     def fit(
         self,
@@ -389,6 +391,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     @scored_with_treatments
     @shares_documentation(fit)
     @either_order
+    @aligns_rows
     def score(
         self,
         Y: Column,

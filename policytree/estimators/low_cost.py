@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import check_choice, check_count, is_real, sorted_labels
 from policytree.data.features import CATEGORICAL
@@ -177,6 +178,7 @@ class LowCostTreeClassifier(ClassPredictions):
             raise InputError(f"There is no algorithm {name!r}; use one of {', '.join(NAMED_RULES)}, perhaps after 'p'.")
         return cls(**{**known, **({"ccp_alpha": "cv"} if pruned else {}), **arguments})
 
+    @aligns_rows
     def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Grow the tree.
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from policytree.common.calls import check_fit_arguments
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.depth_choice import of_chosen_size
@@ -71,6 +72,7 @@ class TreePath:
         )
 
 
+@aligns_rows
 def tree_path(
     estimator: TreeEstimator, X: Table, y: Column, *, min_regularization: float = 0.0, **fit_params: Any
 ) -> TreePath:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
 from policytree.encoded.store import EncodedData
@@ -167,6 +168,7 @@ class PolicyTree(_FittedPolicy):
     __metadata_request__fit: ClassVar = {"rewards": UNUSED, "groups": False}
     __metadata_request__score: ClassVar = {"rewards": UNUSED}
 
+    @aligns_rows
     def fit(
         self,
         X: Table | EncodedData,
@@ -352,6 +354,7 @@ class PolicyTree(_FittedPolicy):
         leaves = self.apply(X)
         return self.node_values_[leaves]
 
+    @aligns_rows
     def score(
         self,
         X: Table,

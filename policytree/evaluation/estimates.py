@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.validation import check_level
 from policytree.weighting.cluster_robust import degrees_of_variance, mean_and_influence, n_units, variance_of_mean
 from policytree.weighting.stacked import averages_over_target
@@ -89,6 +90,7 @@ def _estimate(value, standard_error, level, n, n_clusters, influence, degrees) -
     )
 
 
+@aligns_rows
 def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
     """Weighted mean of per-row scores, with a cluster-robust standard error.
 
@@ -127,6 +129,7 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
 
 
 @shares_documentation(mean_estimate)
+@aligns_rows
 def estimate_with_error(
     value: float, standard_error: float, influence: np.ndarray, *, groups=None, sample_weight=None, level: float = 0.95
 ) -> Estimate:
@@ -171,6 +174,7 @@ def _degrees(influence: np.ndarray, weight: np.ndarray, groups, n_clusters: int)
 
 
 @shares_documentation(mean_estimate)
+@aligns_rows
 def blocked_estimate(scores, blocks, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
     """Mean of scores in blocks, each of which evaluates its own rule; the variance is that within the blocks.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column
 from policytree.evaluation.instruments.summary import SMALL_COMPLIANCE, InstrumentSummary, instrument_summary
 from policytree.plotting.common import PALETTE, room_for_names, short_name
@@ -46,6 +47,7 @@ class ComplianceDisplay:
         self.summary, self.compliance = summary, np.asarray(compliance, dtype=np.float64)
 
     @classmethod
+    @aligns_rows
     def from_estimator(
         cls,
         estimator: Any,

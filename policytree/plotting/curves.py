@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.row_labels import aligns_rows
 from policytree.evaluation.formatting import decimals, interval_text
 from policytree.evaluation.leaves.summary import TRAINING_ROWS
 from policytree.evaluation.targeting.qini import QiniCurve
@@ -56,6 +57,7 @@ class TOCDisplay(OneAxes):
         return cls(ranking).plot(ax=ax, **options)
 
     @classmethod
+    @aligns_rows
     def from_priority(cls, priority: Any, rewards: Any, *, ax: Any = None, **options: Any) -> TOCDisplay:
         """Judge a priority and draw; options as in :func:`policytree.rank_average_treatment_effect`."""
         return cls(rank_average_treatment_effect(priority, rewards, **options)).plot(ax=ax)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import per_treatment
 from policytree.diagnostics.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
@@ -73,6 +74,7 @@ class OverlapDisplay:
     2
     """
 
+    @aligns_rows
     def __init__(self, propensity: pd.DataFrame, T: Column, *, floor: float = 0.01):
         values, self._arm, labels = per_treatment(propensity, T)
         self.propensity, self.floor = pd.DataFrame(values, columns=labels), floor
@@ -218,6 +220,7 @@ class CovariateBalanceDisplay(OneAxes):
         self.table = table
 
     @classmethod
+    @aligns_rows
     def from_estimator(cls, estimator: Any, T: Column, X: Table, *, ax: Any = None) -> CovariateBalanceDisplay:
         """Of a fitted RewardEstimator or DRPolicyTree, the treatments and the covariates to compare.
 
@@ -282,6 +285,7 @@ class CalibrationDisplay(OneAxes):
         self.table = table
 
     @classmethod
+    @aligns_rows
     def from_estimator(
         cls,
         estimator: Any,
@@ -344,6 +348,7 @@ class OutcomeFitDisplay:
     2
     """
 
+    @aligns_rows
     def __init__(self, Y: Column, T: Column, regression: pd.DataFrame, *, n_bins: int = 10):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The outcome model does not fit", category=UserWarning)
@@ -351,6 +356,7 @@ class OutcomeFitDisplay:
         self.bins = outcome_calibration_table(Y, T, regression, n_bins=n_bins)
 
     @classmethod
+    @aligns_rows
     def from_estimator(cls, estimator: Any, Y: Column, T: Column, *, n_bins: int = 10) -> OutcomeFitDisplay:
         """Of a fitted RewardEstimator or DRPolicyTree, and the outcomes and treatments it was fitted on."""
         return cls(Y, T, _nuisance(estimator, "regression"), n_bins=n_bins).plot()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import weights
 from policytree.estimators.classifier import OptimalTreeClassifier, label_codes, label_column
@@ -68,6 +69,7 @@ class ROCHullDisplay(OneAxes):
         self.curve, self.name, self.max_fpr = curve, name, max_fpr
 
     @classmethod
+    @aligns_rows
     def from_estimator(
         cls,
         estimator: OptimalTreeClassifier,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column
 from policytree.common.validation import (
     arm_column,
@@ -130,6 +131,7 @@ class KaplanMeierDisplay(OneAxes):
         self.curves, self.at, self.horizon, self.cumulative = curves, at, horizon, cumulative
 
     @classmethod
+    @aligns_rows
     def from_data(
         cls,
         time: Column,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.row_labels import aligned, row_labels
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import (
     as_series,
@@ -20,7 +21,7 @@ from policytree.common.validation import (
     treatment_codes,
     weights,
 )
-from policytree.data.feature_encoder import as_pandas
+from policytree.data.feature_encoder import as_pandas, collected
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.by_label import by_label
 from policytree.weighting.costs import treatment_costs
@@ -283,13 +284,14 @@ def check_stages(
     stages = _as_stages(stages)
     named = [each.name if each.name is not None else f"stage {s + 1}" for s, each in enumerate(stages)]
     _check_names(named)
-    index = _index_of(stages[0], named[0])
+    stages, rows = _aligned(stages, named, {"sample_weight": sample_weight, "groups": groups, "strata": strata})
+    index = _index_of(stages, named[0])
     decisions = [_decision(each, name, index) for each, name in zip(stages, named, strict=True)]
     decisions = _lost_stay_lost(decisions, missing_outcome)
     n = len(index)
     return Course(
-        tuple(decisions), index, weights(sample_weight, n, "the stages"), group_codes(groups, n),
-        stratum_codes(strata, n),
+        tuple(decisions), index, weights(rows["sample_weight"], n, "the stages"), group_codes(rows["groups"], n),
+        stratum_codes(rows["strata"], n),
     )  # fmt: skip
 
 
@@ -298,7 +300,8 @@ def course_like(stages: Sequence[Stage], like: Course) -> Course:
     stages = _as_stages(stages)
     if len(stages) > len(like):
         raise InputError(f"There are {len(stages)} stages, but the regime was fitted to {len(like)}.")
-    index = _index_of(stages[0], like.decisions[0].name)
+    stages, _ = _aligned(stages, [each.name for each in like.decisions], {})
+    index = _index_of(stages, like.decisions[0].name)
     pairs = zip(stages, like.decisions, strict=False)
     found = tuple(_decision(each, known.name, index, known) for each, known in pairs)
     return Course(found, index, regime=like.decisions)
@@ -323,15 +326,32 @@ def _check_names(names: Sequence[str]) -> None:
             raise InputError(f"Two stages are called {name!r}; give every stage its own name.")
 
 
-def _index_of(stage: Stage, name: str) -> pd.Index:
-    """The people's labels, by the first stage."""
-    for table in (stage.X, stage.T, stage.Y, stage.W):
-        if table is None:
-            continue
-        frame = as_pandas(table)
-        if frame is not None:
-            return frame.index
-        return table.index if isinstance(table, pd.Series) else pd.RangeIndex(len(np.asarray(table)))
+BY_PERSON = ("X", "T", "Y", "W", "eligible", "propensity", "allowed", "costs")  # fields of a Stage
+
+
+def _aligned(
+    stages: Sequence[Stage], names: Sequence[str], rows: Mapping[str, Any]
+) -> tuple[list[Stage], dict[str, Any]]:
+    """All columns of all stages, and further ones, with the people in one order."""
+    given = {
+        (s, field): collected(getattr(each, field))
+        for s, (each, _) in enumerate(zip(stages, names, strict=False))
+        for field in BY_PERSON
+    }
+    texts = {f"{field} of {names[s]}": value for (s, field), value in given.items()}
+    out = list(aligned({**texts, **rows}, stacklevel=4).values())
+    fields = dict(zip(given, out, strict=False))
+    found = [replace(each, **{name: fields[s, name] for name in BY_PERSON}) for s, each in enumerate(stages)]
+    return found, dict(zip(rows, out[len(given) :], strict=True))
+
+
+def _index_of(stages: Sequence[Stage], name: str) -> pd.Index:
+    """The people's labels: those of the first table or column that has any."""
+    labels = row_labels(*(getattr(each, field) for each in stages for field in BY_PERSON))
+    for table in (stages[0].X, stages[0].T, stages[0].Y, stages[0].W):
+        if table is not None:
+            n = len(table)  # type: ignore[arg-type]
+            return labels if labels is not None and len(labels) == n else pd.RangeIndex(n)
     raise InputError(f"{name} has neither X nor T; give at least one of them.")
 
 
@@ -371,37 +391,13 @@ def _table(table: Table | None, argument: str, index: pd.Index) -> pd.DataFrame:
             raise InputError(f"{argument} must be a table with one row per person; got shape {values.shape}.")
         frame = pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
     _check_rows(len(frame), argument, len(index))
-    if isinstance(table, pd.DataFrame):
-        _check_people(frame.index, index, argument)
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
-
-
-def _check_people(index: pd.Index, first: pd.Index, argument: str) -> None:
-    """Refuse rows that are not those of the first stage, by their index."""
-    if not _same_people(index, first):
-        raise InputError(
-            f"{argument} has another index than the first stage: rows of all stages must be the same people in the "
-            "same order; align them by .loc[index], or reset_index(drop=True) if they are."
-        )
-
-
-def _same_people(index: pd.Index, first: pd.Index) -> bool:
-    """Whether two indexes can be of the same people: they agree, or one merely counts, and the other does not."""
-    if index.equals(first):
-        return True
-    counting = pd.RangeIndex(len(first))
-    return any(
-        one.equals(counting) and not (other.is_unique and other.isin(counting).all())
-        for one, other in ((index, first), (first, index))
-    )
+    return frame.set_axis([str(name) for name in frame.columns], axis=1).set_axis(index)
 
 
 def _column(values: Column, argument: str, people: pd.Index) -> pd.Series:
     """A column with one value per person."""
     series = as_series(values, argument)
     _check_rows(len(series), argument, len(people))
-    if isinstance(values, pd.Series):
-        _check_people(values.index, people, argument)
     return series
 
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import NestedParameters
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, is_whole
 from policytree.estimators.doubly_robust import DRPolicyTree
@@ -132,6 +133,7 @@ class TreatmentRegime(NestedParameters):
     history: str | Sequence[Any] = "all"
     random_state: Seed = None
 
+    @aligns_rows
     def fit(
         self,
         stages: Sequence[Stage],
@@ -360,7 +362,7 @@ class TreatmentRegime(NestedParameters):
         rows = np.flatnonzero(decision.eligible)
         X = self.known(course, s, rows).X
         sign = 1.0 if model.direction == "maximize" else -1.0
-        frame = pd.DataFrame(sign * rewards[rows], columns=decision.treatments)
+        frame = pd.DataFrame(sign * rewards[rows], index=X.index, columns=decision.treatments)
         tree = PolicyTree(**{name: getattr(model, name) for name in PolicyTree().get_params()})
         weight = None if course.sample_weight is None else course.sample_weight[rows]
         model.policy_tree_ = tree.fit(X, frame, sample_weight=weight)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
@@ -120,6 +121,7 @@ class StudyReport(Report):
     'None: without held-out values nobody knows whether this tree is worth using.'
     """
 
+    @aligns_rows
     def __init__(
         self,
         model: Any,

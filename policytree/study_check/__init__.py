@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import arm_column
 from policytree.data.feature_encoder import as_pandas, object_numbers
@@ -19,7 +20,7 @@ from policytree.study_check.arms import (
     treatment_in_clusters,
     uncensored_treatments,
 )
-from policytree.study_check.columns import after_treatment, alike, column_findings
+from policytree.study_check.columns import after_treatment, alike, column_findings, sentinel_findings
 from policytree.study_check.directions import name_of
 from policytree.study_check.events import event_findings
 from policytree.study_check.findings import (
@@ -77,6 +78,7 @@ __all__ = [
 KNOWN = "the probabilities of treatment are known"  # the value of by_chance in check_rewards
 
 
+@aligns_rows
 @stacks_target
 def check_study(
     X: Table,
@@ -96,9 +98,9 @@ def check_study(
     with noise, in other units, cut into classes or hidden in text); a time beside the record of its event, where
     nobody said by ``event`` that the outcome is censored; names that suggest a measurement after treatment; values of a
     column with which nobody got some treatment; values missing under one treatment; ids, dates, numbers stored as text;
-    constant, repeated and mostly missing columns; rare categories, unused levels; labels that only case or blanks tell
-    apart; rows and ids that repeat; whether clusters or rows were treated. :func:`check_rewards` adds checks of the
-    fitted rewards.
+    numbers such as -999 that stand for a missing value; constant, repeated and mostly missing columns; rare categories,
+    unused levels; labels that only case or blanks tell apart; rows and ids that repeat; whether clusters or rows were
+    treated. :func:`check_rewards` adds checks of the fitted rewards.
 
     Parameters
     ----------
@@ -165,6 +167,9 @@ def check_study(
     findings += event_findings(table, seen.y, name, event=None if seen.times is None else seen.times.code)
     findings += uncensored_treatments(seen)
     findings += missing_outcomes(seen, name)
+    if seen.times is None:
+        outcome_values = seen.y if seen.seen is None else seen.y[seen.seen]
+        findings += sentinel_findings(pd.Series(outcome_values, name="Outcome" if name is None else name))
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
     findings += combination_findings(seen)
@@ -244,6 +249,7 @@ def _later_than_baseline(table: pd.DataFrame, outcome: str | None) -> list[Findi
 
 
 @shares_documentation(check_study)
+@aligns_rows
 def check_rewards(
     Y: Column,
     T: Column,

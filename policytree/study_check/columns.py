@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 import numpy as np
@@ -18,6 +19,16 @@ FORM_SHARE = 0.8  # of the distinct texts that look like dates
 NUMBER_SHARE = 0.6  # of those that look like numbers: "2, 4, more" are numbers
 FEW_CODES = 10
 MOSTLY_MISSING = 0.5
+# Numbers that programs and questionnaires write for a missing value.
+SENTINELS = frozenset(
+    sign * value
+    for sign in (-1, 1)
+    for value in (66, 77, 88, *range(95, 100), 666, 777, 888, *range(995, 1000), 7777, 8888, *range(9995, 10_000),
+                  77_777, 88_888, 99_999, 999_999, 9_999_999, 99_999_999, 999_999_999)
+) | {-7, -8, -9}  # fmt: skip
+MOST_SENTINELS = 4  # in one column, such as 96 to 99 for "refused", "does not know", ...
+ISOLATED = 0.5  # of the range of all other values: the gap to the nearest of them
+FEWEST_OTHERS = 4  # different values beside sentinels
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([ T].*)?|"
@@ -54,7 +65,7 @@ def column_findings(column: pd.Series, outcome_name: str | None) -> list[Finding
                 how = "Turn it into a number, of days or hours."
                 return [*found, Finding("warning", "durations", str(column.name), "holds durations", how)]
             return [*found, _date_finding(str(column.name), str(present.iloc[0]))]
-        return found + _id_of_numbers(column, present, n_values)
+        return found + sentinel_findings(column) + _id_of_numbers(column, present, n_values)
     present = present.astype(str)
     return found + _unused_levels(column) + _alike(column, present, n_values) + _text(column, present, n_values)
 
@@ -101,6 +112,52 @@ def _missing(column: pd.Series) -> list[Finding]:
             "reasons when the rule is used.",
         )
     ]  # fmt: skip
+
+
+def sentinel_findings(column: pd.Series) -> list[Finding]:
+    """Numbers such as -999 that probably stand for a missing value: they repeat, and no other value is near them."""
+    if pd.api.types.is_bool_dtype(column.dtype):
+        return []
+    values = column.dropna().to_numpy(dtype=np.float64)
+    distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    low, high = (_codes_at(distinct, end) for end in (range(len(distinct)), range(len(distinct) - 1, -1, -1)))
+    tried = ([*low, *high], low, high)
+    codes = next((each for each in tried if each and _isolated(distinct, each)), [])
+    lowest = np.delete(distinct, codes).min(initial=np.inf)
+    found = [k for k in codes if counts[k] > 1 or (distinct[k] < -9 and lowest >= 0)]
+    if not found:
+        return []
+    texts = [f"{distinct[k]:g}" if abs(distinct[k]) < 1e6 else str(int(distinct[k])) for k in sorted(found)]
+    rows = int(counts[found].sum())
+    others = np.delete(distinct, found)
+    what = (
+        f"is {' or '.join(texts)} in {rows:,} of {len(column):,} rows, and from {others[0]:g} to {others[-1]:g} in all "
+        "others, as if that stood for a missing value"
+    )
+    option = shlex.quote(f"{column.name}={','.join(texts)}")
+    how = f"If so, read it as one: --na-values {option} (in Python: .replace({', '.join(texts)}, np.nan))."
+    if len(texts) > 1:
+        how = f"If so, read them as such: --na-values {option} (in Python: .replace([{', '.join(texts)}], np.nan))."
+    return [Finding("warning", "sentinel", str(column.name), what, how, rows=rows)]
+
+
+def _codes_at(distinct: np.ndarray, end: range) -> list[int]:
+    """Positions of sentinels at one end of sorted values, from outside in."""
+    found: list[int] = []
+    for k in end[:MOST_SENTINELS]:
+        if distinct[k] not in SENTINELS:
+            break
+        found.append(k)
+    return found
+
+
+def _isolated(distinct: np.ndarray, codes: list[int]) -> bool:
+    """Whether extreme values lie apart from all others by a large part of the range of these."""
+    others, ends = np.delete(distinct, codes), distinct[codes]
+    if len(others) < FEWEST_OTHERS:
+        return False
+    gap = np.minimum(np.abs(ends - others[0]), np.abs(ends - others[-1])).min()
+    return bool(gap >= ISOLATED * (others[-1] - others[0]))
 
 
 def _id_of_numbers(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import PerTreatment, Table
 from policytree.common.validation import check_level, sorted_labels
 from policytree.exceptions import InputError
@@ -160,6 +161,7 @@ def cate_effects(estimator: Any, X: Table, *, level: float = 0.95) -> CateEffect
     )
 
 
+@aligns_rows
 def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatment | None = None) -> pd.DataFrame:
     """Plug-in rewards: each treatment's estimated effect against the reference, less what it costs.
 

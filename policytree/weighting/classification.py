@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import as_numbers, refuse_nonfinite, weights
 from policytree.data.feature_encoder import as_pandas
@@ -83,6 +84,7 @@ def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
     return labels[values.argmax(axis=1)], top[:, -1] - top[:, -2]
 
 
+@aligns_rows
 def weighted_labels(rewards: Table, *, sample_weight: Column | None = None) -> WeightedLabels:
     """Rewards as weighted labelled rows, exact up to a constant for any number of treatments.
 

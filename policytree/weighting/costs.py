@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.validation import as_numbers
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, quoted
@@ -71,6 +72,7 @@ def _matrix(costs, n: int, names: list) -> np.ndarray:
 
 
 @shares_documentation(treatment_costs)
+@aligns_rows
 def subtract_costs(rewards, costs) -> pd.DataFrame:
     """Rewards net of what the treatments cost.
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.class_weight import compute_class_weight
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.validation import (
     as_numbers,
     as_series,
@@ -26,6 +27,7 @@ from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_propensity
 
 
+@aligns_rows
 def feature_propensity_weights(
     feature,
     X,
@@ -92,6 +94,7 @@ def feature_propensity_weights(
     return out if w is None else out * w
 
 
+@aligns_rows
 def class_balanced_weights(y, *, sample_weight=None) -> np.ndarray:
     """Weights under which every class counts equally, n / (n_classes * rows of the class); shape (n,), mean one.
 
@@ -115,6 +118,7 @@ def class_balanced_weights(y, *, sample_weight=None) -> np.ndarray:
     return out if w is None else out * w * (w.sum() / (out * w).sum())
 
 
+@aligns_rows
 def cost_matrix_losses(y, costs, *, sample_weight=None) -> pd.DataFrame:
     """Losses of every prediction for every row, from a matrix of misclassification costs.
 

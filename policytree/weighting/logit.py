@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.validation import check_level, treatment_codes, weights
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
@@ -78,6 +79,7 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
            [0.2 , 0.8 ]])
     """
 
+    @aligns_rows
     def fit(self, X, y, sample_weight=None):
         """Fit by maximum likelihood.
 
@@ -109,6 +111,7 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
+@aligns_rows
 def propensity_table(T, *, X=None, W=None, sample_weight=None, level: float = 0.95) -> pd.DataFrame:
     """The logistic regression of treatment on covariates, all rows, as a table of coefficients.
 

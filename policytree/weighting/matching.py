@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import either_order
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import LARGEST, check_choice, is_real, is_whole
 from policytree.data.feature_encoder import FeatureEncoder
@@ -221,6 +222,7 @@ class MatchingRewards(BaseEstimator):
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
 
     @either_order
+    @aligns_rows
     def fit(
         self, Y: Column, T: Column, *, X: Table, sample_weight: Column | None = None, groups: Column | None = None
     ) -> Self:
@@ -268,6 +270,7 @@ class MatchingRewards(BaseEstimator):
     def fit_predict(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> pd.DataFrame: ...
 
     @either_order
+    @aligns_rows
     def fit_predict(
         self, Y: Column, T: Column, *, X: Table, sample_weight: Column | None = None, groups: Column | None = None
     ) -> pd.DataFrame:

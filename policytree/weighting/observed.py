@@ -37,7 +37,7 @@ _REMEDY = (
 TARGET_ROWS = "(a person of the target)"  # what messages on folds call the rows beside the study
 FEWEST_SEEN = 5  # outcomes of a treatment, where some are missing
 LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
-FEW_TREATMENTS = 20  # so many may be rare; more, in most of the rows, are doses or names of persons
+FEW_TREATMENTS = 20  # so many may be rare; more, if numbers or with fewer rows each, are doses or names of persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,11 +310,8 @@ def observe(
         raise InputError(f"Y holds values beyond {LARGEST_OUTCOME:g}, too large to compute with; rescale it.")
     factors = factors_of(T, treatments)
     arm, labels = treatment_codes(T if factors is None else factors.labels, len(y), treatments)
-    if treatments is None and len(labels) > max(FEW_TREATMENTS, len(y) / 2):
-        raise InputError(
-            f"T holds {len(labels)} different treatments in {len(y)} rows, too few of each to learn from; group doses "
-            "or rare treatments into a few."
-        )
+    if treatments is None and (why := too_many_treatments(labels, len(y))) is not None:
+        raise InputError(f"T {why}; group doses or rare treatments into a few, or see DoseRewards.")
     w = weights(sample_weight, len(y))
     if treatments is None:
         refuse_weightless(arm, labels, w)
@@ -335,6 +332,17 @@ def observe(
     blocks = stratum_codes(strata, len(y))
     cells = None if factors is None else factors.cells
     return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, blocks, times, seen, offered, factors=cells)
+
+
+def too_many_treatments(labels: np.ndarray, n: int) -> str | None:
+    """Why so many labels in n rows are no treatments to choose from; None if they may be."""
+    if len(labels) <= FEW_TREATMENTS:
+        return None
+    if np.asarray(labels).dtype.kind in "iuf":
+        return f"holds {len(labels):,} different numbers, as doses or a covariate do"
+    if len(labels) > n / FEW_TREATMENTS:
+        return f"holds {len(labels):,} different treatments in {n:,} rows, too few of each to learn from"
+    return None
 
 
 def _instrument(instrument, n: int, offers: np.ndarray | None, treatments: np.ndarray, weight) -> Instrument:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from policytree.common.calls import CallArguments, NestedParameters, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_series, position_of, weights
 from policytree.exceptions import InputError
@@ -296,6 +297,7 @@ class RewardEstimator(NestedParameters):
 
     @either_order
     @by_default_settings
+    @aligns_rows
     def fit(
         self,
         Y: Column,
@@ -555,6 +557,7 @@ class RewardEstimator(NestedParameters):
         return fit_effects(learner, Z, rewards, least, observed.weight, plan, outcomes)
 
     @by_default_settings
+    @aligns_rows
     def predict_target_ratio(self, *, X: Table | None = None, W: Table | None = None) -> np.ndarray:
         """How often the covariates of new rows occur in the target, over how often in the study.
 
@@ -581,6 +584,7 @@ class RewardEstimator(NestedParameters):
         assert ratio is not None, "there is a target"
         return np.minimum(ratio, self.max_target_weight)
 
+    @aligns_rows
     def per_person(
         self, rewards: pd.DataFrame, sample_weight: Column | None = None, study: Column | None = None
     ) -> tuple[pd.DataFrame, Column | None]:
@@ -653,6 +657,7 @@ class RewardEstimator(NestedParameters):
     def fit_predict(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> pd.DataFrame: ...
 
     @either_order
+    @aligns_rows
     def fit_predict(
         self,
         Y: Column,
@@ -696,6 +701,7 @@ class RewardEstimator(NestedParameters):
     @shares_documentation(fit)
     @either_order
     @by_default_settings
+    @aligns_rows
     def predict_rewards(
         self,
         Y: Column,
@@ -752,6 +758,7 @@ class RewardEstimator(NestedParameters):
     @shares_documentation(predict_rewards)
     @either_order
     @by_default_settings
+    @aligns_rows
     def predict_own_outcomes(
         self,
         Y: Column,
@@ -927,6 +934,7 @@ class RewardEstimator(NestedParameters):
 
     @shares_documentation(predict_rewards)
     @by_default_settings
+    @aligns_rows
     def predict_outcomes(
         self, *, X: Table | None = None, W: Table | None = None, groups: Column | None = None
     ) -> pd.DataFrame:
@@ -967,6 +975,7 @@ class RewardEstimator(NestedParameters):
 
     @shares_documentation(predict_rewards)
     @by_default_settings
+    @aligns_rows
     def predict_propensity(
         self, *, X: Table | None = None, W: Table | None = None, groups: Column | None = None
     ) -> pd.DataFrame:
@@ -1003,6 +1012,7 @@ class RewardEstimator(NestedParameters):
         return pd.DataFrame(np.maximum(chances, self.min_propensity), index=index, columns=columns)
 
     @by_default_settings
+    @aligns_rows
     def predict_effects(self, *, X: Table | None = None, W: Table | None = None, reference: Any = None) -> pd.DataFrame:
         """Conditional average effect of every treatment against the reference, for new rows.
 

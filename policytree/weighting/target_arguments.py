@@ -189,37 +189,39 @@ def _stacked(given: dict[str, Any], tables: dict[str, Any], n: int, m: int) -> d
                 f"{name} is given row by row, and people of the target need theirs too; stack study and target in one "
                 "table, and pass study= in place of target_X."
             )
-    index = next(pair for pair in tables.values() if pair is not None)[1].index
+    own, other, _ = next(pair for pair in tables.values() if pair is not None)
+    Y = given["Y"]
+    people = own.index if is_structured(Y) else as_series(Y, "Y").index
+    index = people.append(other.index)  # of all that is stacked: rows are paired by it
     out = dict(given)
     for name, pair in tables.items():
         if pair is not None:
-            both = pd.concat(pair[:2], ignore_index=True)
+            both = pd.concat(pair[:2], ignore_index=True).set_axis(index)
             out[name] = both if pair[2] else both.to_numpy()
-    Y = given["Y"]
     if is_structured(Y):
         out["Y"] = np.concatenate([np.asarray(Y), np.zeros(m, dtype=np.asarray(Y).dtype)])
     else:
-        own = as_series(Y, "Y")
-        out["Y"] = pd.concat([own, pd.Series(np.full(m, np.nan), index=index)]).rename(_column_name(Y))
+        outcome = pd.concat([as_series(Y, "Y"), pd.Series(np.full(m, np.nan))], ignore_index=True)
+        out["Y"] = outcome.set_axis(index).rename(_column_name(Y))
     treatments = as_pandas(given.get("T"))
     several = treatments is not None and treatments.shape[1] > 1
     if several:  # factors, to be combined where they are observed
         out["T"] = treatments.astype(object).reset_index(drop=True).reindex(range(n + m))
     for name in ("event", "entry") if several else ("T", "event", "entry"):
         if given.get(name) is not None:
-            own = as_series(given[name], name).astype(object)
-            filled = pd.concat([own, pd.Series([None] * m, dtype=object)], ignore_index=True)
-            out[name] = filled.rename(_column_name(given[name]))
+            column = as_series(given[name], name).astype(object)
+            filled = pd.concat([column, pd.Series([None] * m, dtype=object)], ignore_index=True)
+            out[name] = filled.set_axis(index).rename(_column_name(given[name]))
     if given.get("groups") is not None:
-        own = as_series(given["groups"], "groups").astype(object)
+        column = as_series(given["groups"], "groups").astype(object)
         alone = pd.Series([f"(person {i} of the target)" for i in range(m)], dtype=object)
-        out["groups"] = pd.concat([own, alone], ignore_index=True)
+        out["groups"] = pd.concat([column, alone], ignore_index=True).set_axis(index)
     if (codes := stratum_codes(given.get("strata"), n)) is not None:
         out["strata"] = np.append(codes, np.full(m, codes.max() + 1))
     if (weight := weights(given.get("sample_weight"), n)) is not None:
         out["sample_weight"] = np.append(weight, np.full(m, weight.mean()))
     if _by_rows(given.get("propensity"), n):
-        out["propensity"] = _padded(given["propensity"], m)
+        out["propensity"] = _padded(given["propensity"], m, index)
     out["study"] = np.arange(n + m) < n
     return out
 
@@ -237,13 +239,15 @@ def _by_rows(value: Any, n: int) -> bool:
     return np.ndim(value) > 0 and len(value) == n
 
 
-def _padded(value: Any, m: int) -> Any:
+def _padded(value: Any, m: int, index: pd.Index) -> Any:
     """Columns or a table with m more rows, which nobody reads."""
     if isinstance(value, Mapping):
-        return {label: _padded(column, m) for label, column in value.items()}
+        return {label: _padded(column, m, index) for label, column in value.items()}
     frame = as_pandas(value)
     if frame is not None:
-        return pd.concat([frame, pd.DataFrame(np.nan, index=range(m), columns=frame.columns)], ignore_index=True)
+        return pd.concat(
+            [frame, pd.DataFrame(np.nan, index=range(m), columns=frame.columns)], ignore_index=True
+        ).set_axis(index)
     array = np.asarray(value, dtype=np.float64)
     if array.ndim == 0:  # of a label, the same for everybody
         return value

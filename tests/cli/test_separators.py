@@ -26,7 +26,7 @@ def test_tables_are_read_whatever_stands_between_cells(tmp_path, separator, deci
     buffer = io.StringIO()
     FRAME.to_csv(buffer, index=False, sep=separator, decimal=decimal)
     path = written(tmp_path, buffer.getvalue())
-    pd.testing.assert_frame_equal(read_table(path), FRAME, check_dtype=False)
+    pd.testing.assert_frame_equal(read_table(path).frame, FRAME, check_dtype=False)
     (batch,) = batches(path, 10, ["BMI, kg/m²"])
     assert batch.typed["BMI, kg/m²"].tolist()[:2] == [27.5, -30.25]
 
@@ -47,7 +47,7 @@ def test_the_header_and_the_first_row_decide(tmp_path, text, names, first):
         with pytest.raises(InputError, match="no rows"):
             read_table(path)
         return
-    frame = read_table(path)
+    frame = read_table(path).frame
     assert list(frame.columns) == names and frame.iloc[0].tolist() == first
 
 
@@ -63,6 +63,6 @@ def test_wide_tables_are_read_as_quickly(tmp_path):
     """A long line is no cell, and decimal commas are looked for in a part of it."""
     names = [f"{'long ' * 30}name {k}" for k in range(1_000)]
     path = written(tmp_path, ",".join(["a|b", *names]) + "\n" + ",".join(["1"] * 1_001) + "\n")
-    assert list(read_table(path).columns) == ["a|b", *names]
+    assert list(read_table(path).frame.columns) == ["a|b", *names]
     path = written(tmp_path, ";".join(["a, b", *names]) + "\n" + ";".join(["1,5"] * 1_001) + "\n")
-    assert read_table(path)[names[-1]].tolist() == [1.5]
+    assert read_table(path).frame[names[-1]].tolist() == [1.5]

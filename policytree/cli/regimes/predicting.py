@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.predicting import actions_by, in_words, table_of
-from policytree.cli.tables import Batch, require_column
+from policytree.cli.reading import Reading
+from policytree.cli.tables import AS_IT_IS, Batch, require_column
 from policytree.exceptions import InputError
 from policytree.regimes.export import regime_from_dict
 from policytree.regimes.stages import NOTHING_GIVEN, OUTCOME, TREATMENT
@@ -74,7 +75,9 @@ def saved_regime(data: Mapping[str, Any]) -> SavedRegime:
     return SavedRegime(trees, person, stage, treatment, outcome, times, history)
 
 
-def recommendations(regime: SavedRegime, path: str, column: str) -> tuple[pd.DataFrame, list[tuple[Tree, Unseen]]]:
+def recommendations(
+    regime: SavedRegime, path: str, column: str, reading: Reading = AS_IT_IS
+) -> tuple[pd.DataFrame, list[tuple[Tree, Unseen]]]:
     """The file's rows with what the rule of their decision gives them in a new last column; and unseen values.
 
     A row without a treatment is one for which something is to be decided if it is the person's last one; before that,
@@ -99,7 +102,7 @@ def recommendations(regime: SavedRegime, path: str, column: str) -> tuple[pd.Dat
             wanted.add(name)
             if not in_words(feature):
                 numeric.add(name)
-    batch = table_of(path, sorted(numeric))
+    batch = table_of(path, sorted(numeric), reading)
     if column in batch.cells.columns:
         raise InputError(f"'{path}' already has a column {column!r}; choose another name with --column.")
     for name in sorted(wanted):

@@ -12,7 +12,7 @@ from policytree.cli.limits import Limits
 from policytree.cli.outcomes import event_outcome
 from policytree.cli.propensities import ESTIMATED, propensity_from
 from policytree.cli.records import Job
-from policytree.cli.study import Roles, features_of, refuse_gaps
+from policytree.cli.study import Roles, features_of, percentages, refuse_gaps, refuse_no_numbers
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
 from policytree.evaluation import DIRECTIONS
 from policytree.exceptions import InputError, quoted
@@ -83,7 +83,8 @@ def visits_of(job: Job) -> Visits:
         lacking = "--id" if job.person is None else "--stage"
         raise InputError(f"{BOTH}; add {lacking}.")
     roles = job.roles
-    frame = read_table(job.data)
+    frame, read = read_table(job.data, job.reading)
+    frame, converted = percentages(frame, roles, job.reading)
     asked = {"--treatment": roles.treatment, "--outcome": roles.outcome}
     missing = [option for option, name in asked.items() if name is None]
     if missing:
@@ -93,6 +94,8 @@ def visits_of(job: Job) -> Visits:
     if roles.direction not in (*DIRECTIONS, None):
         raise InputError(f"--direction must be maximize or minimize; got {quoted(roles.direction)}.")
     direction = direction_of(roles.direction, roles.outcome).way
+    if roles.event is None:
+        refuse_no_numbers(roles.outcome, "--outcome", frame)
     outcome, _ = event_outcome(frame[roles.outcome], roles.event, roles.direction)
     frame = frame.assign(**{roles.outcome: outcome})
     strata = tuple(column_names(roles.strata, "--strata", frame))
@@ -101,6 +104,7 @@ def visits_of(job: Job) -> Visits:
     if job.lost is not None:
         others.append(job.lost)
     covariates, confounders, notes = features_of(frame, roles, others, Limits())
+    notes = [*read, *converted, *notes]
     stages = stages_from_long(
         frame, id=job.person, stage=job.stage, treatment=roles.treatment, outcome=roles.outcome,
         covariates=covariates, adjust=confounders, lost=job.lost,

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import position_of
@@ -92,6 +93,7 @@ class HeterogeneityTest:
         return f"{how}: {p}."
 
 
+@aligns_rows
 @stacks_target
 @shares_documentation(STUDY)
 def heterogeneity_test(

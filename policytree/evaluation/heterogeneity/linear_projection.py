@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import check_choice, group_codes, per_treatment, position_of, weights
 from policytree.exceptions import InputError
@@ -97,6 +98,7 @@ def independent_columns(A: np.ndarray) -> np.ndarray:
     return mask
 
 
+@aligns_rows
 def calibration_test(
     Y: Column,
     T: Column,
@@ -232,6 +234,7 @@ def holm(p: np.ndarray) -> np.ndarray:
     return out
 
 
+@aligns_rows
 def best_linear_projection(
     rewards: pd.DataFrame,
     X: Table,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.validation import check_count
 from policytree.evaluation.inputs import units_with_weight
 from policytree.exceptions import InputError
@@ -48,6 +49,7 @@ class HalfSamples:
     seed: int
 
     @classmethod
+    @aligns_rows
     def of(
         cls, n: int, *, groups: np.ndarray | None, sample_weight: np.ndarray | None, n_draws: int, seed: int
     ) -> HalfSamples:

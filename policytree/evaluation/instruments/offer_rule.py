@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, is_real
@@ -84,6 +85,7 @@ class OfferRule:
 
 @takes_study
 @shares_documentation(STUDY)
+@aligns_rows
 def offer_rule(
     estimator: DRPolicyTree,
     Y: Column,

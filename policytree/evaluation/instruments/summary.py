@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.stats import chi2, t
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.common.validation import check_level, group_codes, weights
@@ -164,6 +165,7 @@ class InstrumentSummary:
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def instrument_summary(
     estimator: Any, *, groups: Column | None = None, sample_weight: Column | None = None, level: float = 0.95
 ) -> InstrumentSummary:

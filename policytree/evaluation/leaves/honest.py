@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_level, factors_of
@@ -71,6 +72,7 @@ class HonestLeaves:
     against_best: BestComparison
 
 
+@aligns_rows
 @stacks_target
 @shares_documentation(STUDY)
 def honest_leaf_summary(

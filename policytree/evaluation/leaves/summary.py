@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.common.validation import arm_column, check_level, factors_of, treatment_codes
@@ -135,6 +136,7 @@ def _known(number: float) -> float | None:
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def leaf_summary(
     leaves: Any,
     policy: Column | Table | Any,

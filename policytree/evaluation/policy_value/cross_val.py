@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_level
@@ -43,11 +44,13 @@ from policytree.evaluation.policy_value.refits import (
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY, STATUS_QUO, fixed_rules
 from policytree.evaluation.policy_value.tables import PolicyValueTable, Repetition
 from policytree.evaluation.policy_value.validation import (
+    DEFAULT_CV,
     FEWEST_REPEATS,
     REPEATED,
     SMALL_SHARE,
     Validation,
     draw_validation,
+    refuse_unlearnable,
 )
 from policytree.evaluation.policy_value.verdict import Difference, Rules, SecondOpinion, Verdict, decide
 from policytree.exceptions import InputError, quoted
@@ -61,6 +64,7 @@ from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import is_structured
 
 
+@aligns_rows
 @stacks_target
 @shares_documentation(STUDY)
 def cross_val_policy_value(
@@ -226,6 +230,8 @@ def cross_val_policy_value(
         known_propensity=propensity is not None, **outcome,
     )  # fmt: skip
     given = given_chances(seen, propensity)
+    check_choice(validation, "validation", DEFAULT_CV)
+    refuse_unlearnable(estimator, seen if seen.instrument is None else seen.by_offer(), validation, cv)
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
     if second_opinion is not None:

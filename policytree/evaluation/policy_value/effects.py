@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.common.validation import numbers
@@ -21,6 +22,7 @@ MEAN_TOLERANCE = 1e-6
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def average_effect(
     rewards: Table,
     treatment: Any,

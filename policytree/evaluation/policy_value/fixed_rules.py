@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.data.controls import recognised_control
@@ -58,6 +59,7 @@ class RuleValues:
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def compare_rules(
     policy: Column | Table | Any,
     rewards: Table,

@@ -336,7 +336,8 @@ def _expected_outcomes(fitted, data: Data, rows: np.ndarray) -> pd.DataFrame:
     """Expected outcomes of these rows under every treatment, in the order of the treatments."""
     treatments = pd.Index(data.seen.treatments)
     outcomes = fitted.reward_estimator_.predict_outcomes(**data.covariates(rows))
-    return pd.DataFrame(_by_treatment(outcomes, treatments, "predict_outcomes"), columns=treatments)
+    values = _by_treatment(outcomes, treatments, "predict_outcomes")
+    return pd.DataFrame(values, index=data.seen.index[rows], columns=treatments)
 
 
 def _plug_in(fitted, outcomes: pd.DataFrame, data: Data, rows: np.ndarray) -> np.ndarray:

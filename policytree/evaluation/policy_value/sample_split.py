@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.estimators.doubly_robust import DRPolicyTree
@@ -77,6 +78,7 @@ class HeldOutRewards:
         return sign * (self.outcomes[treatment] - self.outcomes[baseline])
 
 
+@aligns_rows
 @stacks_target
 @shares_documentation(STUDY)
 def held_out_rewards(

@@ -123,6 +123,59 @@ class Validation:
         return f"cross-fitting over {folds} folds, repeated {n_done} times{early}"
 
 
+def fewest_rows(kind: str, outer: int, inner: int) -> int:
+    """So many rows (clusters) of every treatment refits need that have ``inner`` folds of their own.
+
+    Each of ``outer`` parts is judged by what the other rows taught, which must fill all inner folds; in sequential
+    validation and in a split about half of the rows must.
+    """
+    needed = max(outer, inner) if kind == REPEATED else 2 * inner + 1
+    while needed - -(-needed // outer) < inner:  # what the largest part leaves
+        needed += 1
+    return needed
+
+
+def refuse_small_arms(seen: Observed, needed: int, folds: str, lower: str, where: str = "") -> None:
+    """Refuse treatments of too few rows before anything is fitted: refits would fail only after minutes.
+
+    Parameters
+    ----------
+    seen : Observed
+    needed : int
+        :func:`fewest_rows`.
+    folds, lower, where : str
+        What messages call the folds that need them, what to lower, and where treatments stand (" of column 'arm'").
+
+    Raises
+    ------
+    InputError
+    """
+    known = slice(None) if seen.seen is None else seen.seen
+    arm, unit = seen.arm[known], "rows"
+    if seen.study is not None:
+        arm = seen.arm[seen.study]
+    elif seen.groups is not None:
+        arm, unit = np.unique(np.column_stack([arm, seen.groups[known]]), axis=0)[:, 0], "clusters"
+    counts = np.bincount(arm, minlength=seen.n_arms)
+    k = int(counts.argmin())
+    if counts[k] < needed:
+        unit += "" if seen.seen is None else " with an outcome"
+        raise InputError(
+            f"{seen.what.capitalize()} {seen.treatments[k]!s}{where} has {counts[k]} {unit}, but {folds} {needed}; "
+            f"lower {lower}, merge it with another {seen.what} or leave its rows out."
+        )
+
+
+def refuse_unlearnable(estimator: Any, seen: Observed, kind: str, cv: Any) -> None:
+    """Refuse treatments that would not fill the estimator's own folds in every refit, where folds are drawn."""
+    get_params = getattr(estimator, "get_params", None)
+    inner = get_params().get("cv") if get_params is not None else None
+    outer = DEFAULT_CV.get(kind) if cv is None else cv
+    if isinstance(inner, int) and isinstance(outer, int) and not isinstance(inner, bool) and min(inner, outer) >= 2:
+        folds = f"cv={outer} of the evaluation with cv={inner} of {type(estimator).__name__} needs"
+        refuse_small_arms(seen, fewest_rows(kind, outer, inner), folds, "cv")
+
+
 def draw_validation(kind: str, cv, n_repeats, seen: Observed, random_state) -> Validation:
     """Check the arguments and draw the folds; see :func:`policytree.cross_val_policy_value` for what they mean.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.evaluation.estimates import Estimate, mean_estimate
@@ -15,6 +16,7 @@ from policytree.exceptions import InputError
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def policy_value(
     policy: Column | Table | Any,
     rewards: Table,
@@ -63,6 +65,7 @@ def policy_value(
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def policy_difference(
     a: Column | Table | Any,
     b: Column | Table | Any,

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, check_flag, check_level
 from policytree.evaluation.estimates import Estimate
@@ -34,6 +35,7 @@ REGIME_WORDS = Words(REGIME, REGIME, "fixed sequence", "fixed sequence")
 
 
 @shares_documentation(TreatmentRegime.fit)
+@aligns_rows
 def cross_val_regime_value(
     regime: TreatmentRegime,
     stages: Sequence[Stage],

@@ -328,7 +328,7 @@ class SequentialScores:
             rewards = net(rewards, denied, self.regime.direction)
         tree = PolicyTree(**{name: getattr(stage, name) for name in PolicyTree().get_params()})
         weight = None if self.train.sample_weight is None else self.train.sample_weight[side.rows]
-        frame = pd.DataFrame(rewards, columns=decision.treatments)
+        frame = pd.DataFrame(rewards, index=side.known.X.index, columns=decision.treatments)
         return tree.fit(side.known.X, frame, decision.given(side.rows), sample_weight=weight)
 
 

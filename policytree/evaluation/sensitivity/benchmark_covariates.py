@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
@@ -21,6 +22,7 @@ from policytree.weighting.reward_estimator import RewardEstimator
 
 @takes_study
 @shares_documentation(STUDY)
+@aligns_rows
 def nuisances_without(
     estimator: Any,
     Y: Column,

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import SENSITIVITY
 from policytree.common.typing import Column, Table
 from policytree.common.validation import as_numbers, check_flag, check_level, is_real
@@ -252,6 +253,7 @@ class ExclusionSensitivity:
 
 
 @shares_documentation(SENSITIVITY)
+@aligns_rows
 def exclusion_sensitivity(
     policy: Column | Table | Any,
     estimator: Any,

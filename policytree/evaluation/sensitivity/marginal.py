@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import SENSITIVITY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level
@@ -166,6 +167,7 @@ def _gamma_text(gamma: float) -> str:
 
 
 @shares_documentation(SENSITIVITY)
+@aligns_rows
 def marginal_sensitivity(
     policy: Column | Table | Any,
     Y: Column,

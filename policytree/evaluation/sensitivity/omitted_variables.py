@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import SENSITIVITY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level, is_real
@@ -369,6 +370,7 @@ class OmittedVariableBounds:
 
 
 @shares_documentation(SENSITIVITY)
+@aligns_rows
 def omitted_variable_bounds(
     policy: Column | Table | Any,
     Y: Column,

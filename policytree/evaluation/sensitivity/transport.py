@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column
 from policytree.common.validation import check_level, group_codes, weights
 from policytree.evaluation.estimates import Estimate, mean_estimate
@@ -82,6 +83,7 @@ class TransportSensitivity:
         return f"{said}."
 
 
+@aligns_rows
 def transport_sensitivity(
     policy: PolicyValueTable | Column | Any,
     baseline: Any = None,

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import check_fit_arguments
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import check_count, is_real
 from policytree.estimators.base import TreeEstimator
@@ -36,6 +37,7 @@ LARGEST = 1e100  # of epsilon and slack
 TOLERANCE = 1e-9  # between two objectives that ought to be the same, relative to what they are made of
 
 
+@aligns_rows
 def near_ties(
     estimator: Any,
     X: Table,

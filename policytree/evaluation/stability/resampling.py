@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED, STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.data.feature_encoder import FeatureEncoder
@@ -36,6 +37,7 @@ from policytree.weighting.target_arguments import stacks_target
 FEWEST = 2  # resamples, for anything to recur
 
 
+@aligns_rows
 @stacks_target
 @shares_documentation(STUDY)
 def policy_stability(
@@ -197,6 +199,7 @@ def _numeric(X) -> dict[str, np.ndarray]:
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def policy_agreement(
     policies: Mapping[str, Column | Any],
     *,

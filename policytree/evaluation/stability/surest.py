@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_count, check_level
@@ -204,6 +205,7 @@ class SurestRule:
         }  # fmt: skip
 
 
+@aligns_rows
 @stacks_target
 @shares_documentation(STUDY)
 def surest_rule(

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from policytree.common.calls import check_fit_arguments
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import is_real
 from policytree.estimators.depth_choice import of_chosen_size
@@ -98,6 +99,7 @@ class BudgetPath:
         """One row a tree: spend, value, low, high, n_leaves, depth, rows."""
         return path_frame(self, "spend", self.spend)
 
+    @aligns_rows
     def evaluate(
         self,
         X: Table,
@@ -183,6 +185,7 @@ def rewards_of_path(
     return table + sign * treatment_costs(costs, len(table), labels)
 
 
+@aligns_rows
 def budget_path(
     estimator: PolicyTree, X: Table, rewards: Table, *, budget_costs: PerTreatment, **fit_params: Any
 ) -> BudgetPath:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.calls import check_fit_arguments
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import is_real
 from policytree.estimators.depth_choice import of_chosen_size
@@ -129,6 +130,7 @@ class ParetoPath:
         """One row a tree: the further outcome's mean (by its name), value, low, high, n_leaves, depth, rows."""
         return path_frame(self, self.outcome, self.outcome_means)
 
+    @aligns_rows
     def evaluate(
         self,
         X: Table,
@@ -192,6 +194,7 @@ class ParetoPath:
         return out
 
 
+@aligns_rows
 def pareto_path(
     estimator: PolicyTree, X: Table, rewards: Table, *, outcomes: Mapping[str, Any], **fit_params: Any
 ) -> ParetoPath:

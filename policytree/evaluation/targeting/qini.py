@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import HALF_SAMPLES
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level, is_real
@@ -240,6 +241,7 @@ class QiniCurve:
 
 
 @shares_documentation(HALF_SAMPLES)
+@aligns_rows
 def qini_curve(
     predicted: Table,
     rewards: Table | HeldOutRewards,

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import HALF_SAMPLES
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, check_level, numbers
@@ -137,6 +138,7 @@ class Ranking:
 
 
 @shares_documentation(HALF_SAMPLES)
+@aligns_rows
 def rank_average_treatment_effect(
     priority: Column | Mapping[str, Column] | Table,
     rewards: Table | HeldOutRewards,

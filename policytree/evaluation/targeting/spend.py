@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.docstrings import shares_documentation
+from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import as_series, sorted_labels
@@ -20,6 +21,7 @@ from policytree.weighting.costs import treatment_costs
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def policy_spend(
     policy: Column | Table | Any,
     costs: PerTreatment,
@@ -64,6 +66,7 @@ def policy_spend(
 
 
 @shares_documentation(JUDGED)
+@aligns_rows
 def policy_shares(
     policy: Column,
     *,

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import NestedParameters, either_order
+from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import as_numbers, check_level, group_codes, is_real, is_whole, numbers, weights
 from policytree.exceptions import InputError, OverlapWarning, quoted
@@ -153,6 +154,7 @@ class DoseRewards(NestedParameters):
 
     @either_order
     @by_default_settings
+    @aligns_rows
     def fit(
         self,
         Y: Column,
@@ -241,6 +243,7 @@ class DoseRewards(NestedParameters):
     def fit_predict(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> pd.DataFrame: ...
 
     @either_order
+    @aligns_rows
     def fit_predict(
         self,
         Y: Column,
@@ -255,6 +258,7 @@ class DoseRewards(NestedParameters):
         return self.fit(Y, T, X=X, W=W, sample_weight=sample_weight, groups=groups).rewards_
 
     @by_default_settings
+    @aligns_rows
     def predict_rewards(self, Y: Column, T: Column, *, X: Table, W: Table | None = None) -> pd.DataFrame:
         """Rewards of new rows, by the average of the models of all folds: what a rule is judged by.
 
