@@ -19,8 +19,8 @@ from policytree.weighting.observed import Observed
 MOST_DIGITS = 9  # of a depth
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
-    "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature", "budget",
-    "budget_costs", "max_share", "min_share", "time_limit",
+    "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
+    "budget", "budget_costs", "max_share", "min_share", "time_limit",
 )  # fmt: skip
 DEFAULT: dict[str, Any] = {"max_depth": AUTO, **dict.fromkeys(ASKED), "n_jobs": 1}  # where nobody says anything
 
