@@ -3,7 +3,7 @@
 # ---
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 
-data = load_dataset("nsw").fit_arguments()  # Y, T, X, ...: outcomes, treatments, covariates
-model = DRPolicyTree(max_depth=2, random_state=0).fit(**data)
+study = load_dataset("nsw").study()  # a table, and which columns are the treatment, the outcome, the covariates
+model = DRPolicyTree(max_depth=2, random_state=0).fit(study)
 print(model.export_text(), model.certificate(), sep="\n\n")
-print(cross_val_policy_value(model, **data, random_state=0))
+print(cross_val_policy_value(model, study, random_state=0))

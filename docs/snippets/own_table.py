@@ -3,13 +3,15 @@
 # ---
 import pandas as pd
 
-from policytree import DRPolicyTree, StudyReport, check_study, cross_val_policy_value
+from policytree import DRPolicyTree, Study, StudyReport, cross_val_policy_value
 
-table = pd.read_csv("trial.csv")
-Y, T, X = table["score"], table["arm"], table[["age", "smoker"]]
-print(check_study(X, T, Y))
+study = Study(
+    pd.read_csv("trial.csv"), treatment="arm", outcome="score", direction="maximize", covariates=["age", "smoker"],
+    propensity={"drug": 0.5, "placebo": 0.5}, control="placebo",
+)  # fmt: skip
+print(study.check())
 
-model = DRPolicyTree(max_depth=2, random_state=0).fit(Y, T, X=X, propensity={"drug": 0.5, "placebo": 0.5})
-values = cross_val_policy_value(model, Y, T, X=X, propensity={"drug": 0.5, "placebo": 0.5}, random_state=0)
+model = DRPolicyTree(max_depth=2, random_state=0).fit(study)
+values = cross_val_policy_value(model, study, random_state=0)
 print(values.verdict)
-StudyReport(model, Y, T, X=X, results=[values]).to_html("report.html")
+StudyReport(model, study, results=[values]).to_html("report.html")

@@ -130,6 +130,7 @@ class Dataset:
             covariates=self.covariates,
             confounders=self.confounders,
             propensity=self.propensity,
+            randomized=self.randomized or None,
             control=control,
             cluster=self.groups,
             unit=self.outcomes[outcome],

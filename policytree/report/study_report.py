@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.common.calls import takes_study
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
@@ -55,7 +56,7 @@ class StudyReport(Report):
         The tree to show. Where some rows only judge, the one of ``honest_leaf_summary(...).estimator``.
     Y, T : columns of shape (n,)
         Outcome in its unit, and treatment received, of the whole study; if the model was fitted for a target, of the
-        study's own rows, and so is X.
+        study's own rows, and so is X. A :class:`policytree.Study` takes the place of Y, T, X and the rest.
     X : table of shape (n, p)
         What the tree may look at.
     W : table of shape (n, q), optional
@@ -122,6 +123,7 @@ class StudyReport(Report):
     """
 
     @aligns_rows
+    @takes_study
     def __init__(
         self,
         model: Any,

@@ -62,8 +62,11 @@ class Study(CallArguments):
     propensity : number, str or mapping, optional
         Known probabilities of treatment (of offers, where people could refuse): by label, numbers or names of columns;
         or one number or column, of two treatments the probability of the second in sorted order. None: estimated.
+    randomized : bool, optional
+        Whether treatments were drawn by lot, so that nobody would get that mixture again; by default where
+        ``propensity`` is given.
     control : label, optional
-        The treatment that others are compared with.
+        The treatment that others are compared with; by default the only one that is named like a control.
     cluster : str, optional
         Column of clusters, such as persons with several rows: rows that share one are dependent.
     strata : sequence of str
@@ -118,6 +121,7 @@ class Study(CallArguments):
     covariates: tuple[str, ...]
     confounders: tuple[str, ...]
     propensity: Any
+    randomized: bool | None
     control: Any
     cluster: str | None
     strata: tuple[str, ...]
@@ -142,6 +146,7 @@ class Study(CallArguments):
         confounders: Sequence[str] = (),
         exclude: Sequence[str] = (),
         propensity: float | str | Mapping[Any, float | str] | None = None,
+        randomized: bool | None = None,
         control: Any = None,
         cluster: str | None = None,
         strata: Sequence[str] = (),
@@ -159,7 +164,8 @@ class Study(CallArguments):
             raise InputError(f"population must be a Population of people, or None; got {quoted(population)}.")
         self._set(
             table=_named(table), treatment=as_assignment(treatment), outcome=as_outcome(outcome), direction=direction,
-            confounders=names_of(confounders, "confounders"), propensity=propensity, control=control, cluster=cluster,
+            confounders=names_of(confounders, "confounders"), propensity=propensity, randomized=randomized,
+            control=control, cluster=cluster,
             strata=names_of(strata, "strata"), weights=weights, arm_costs=dict(arm_costs or {}),
             further_outcomes=dict(further_outcomes or {}), subgroups=names_of(subgroups, "subgroups"),
             population=population, unit=unit, name=name, notes=(),
@@ -310,6 +316,7 @@ class Study(CallArguments):
             or None,
             "subgroups": table[list(self.subgroups)] if self.subgroups else None,
             "control": self.control,
+            "randomized": self.randomized,
             "direction": self.direction,
             "known_propensity": self.propensity is not None,
         }
