@@ -360,7 +360,8 @@ def saved_verdict(data: dict[str, Any]) -> str:
     if not isinstance(verdict, dict) or not isinstance(verdict.get("sentence"), str):
         return ""
     recommended = verdict.get("reason") in (Reason.TREE_BETTER.value, Reason.TREE_BETTER_THAN_REFERENCE.value)
-    if not recommended and verdict.get("reason") == Reason.TREATMENT_BETTER.value and not is_regime(data):
+    for_all = (Reason.TREATMENT_BETTER.value, Reason.TREATMENT_BEST.value)
+    if not recommended and verdict.get("reason") in for_all and not is_regime(data):
         tree = from_dict(data)
         recommended = {f"always {tree.actions[k]}" for k in tree.action[tree.is_leaf]} == {verdict.get("rule")}
     return ("" if recommended else "Not recommended. ") + verdict["sentence"]

@@ -47,7 +47,9 @@ def test_outcomes_in_words_ask_for_what_they_need(words, tmp_path):
     refused(design(words, tmp_path / "o"), "'y' (--outcome) holds texts", "--event alive or --event died")
     refused(design(words, tmp_path / "o", "--event", "dead", "--direction", "minimize"), "'dead'", "alive, died")
     refused(design(words, tmp_path / "o", "--event", "died"), "died", "--direction minimize or maximize")
-    code, out, err = run("check", words, "--treatment", "arm", "--outcome", "y", "--event", "died", "--json")
+    asked = ("check", words, "--treatment", "arm", "--outcome", "y", "--event", "died", "--json")
+    refused(run(*asked), "--direction minimize or maximize")  # as design refuses it
+    code, out, err = run(*asked, "--direction", "minimize")
     assert code == 0, err
     assert json.loads(out)["rows"] == 240
 

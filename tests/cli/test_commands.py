@@ -49,7 +49,9 @@ def test_show_and_plot(designed, tmp_path):
     code, out, _ = run("show", tree)
     assert code == 0
     assert "age ≤" in out
-    facts = out.partition("\n\n")[2].splitlines()
+    verdict, _, facts = out.strip().partition("\n\n")[0], *out.strip().rpartition("\n\n")[1:]
+    assert verdict.startswith("Verdict: ")
+    facts = facts.splitlines()
     assert [line.split()[0] for line in facts] == ["status", "objective", "bound", "gap", "seconds"], "no costs of 0"
     assert len({line.index(line.split()[1], 9) for line in facts}) == 1, "values are aligned"
     for kind, magic in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
