@@ -411,7 +411,7 @@ def sensitivity(
     arms = {f"always {label}": label for label in seen.treatments.tolist()}
     sign, best = (1.0 if values.direction == "maximize" else -1.0), values.against_best.best
     rest = max((name for name in arms if name != best), key=lambda name: sign * values.estimates[name].value)
-    if verdict.reason in (Reason.STATUS_QUO_BETTER, Reason.NONE_BETTER, Reason.UNCLEAR):
+    if verdict.reason in (Reason.STATUS_QUO_BETTER, Reason.NONE_BETTER, Reason.NONE_BEST, Reason.UNCLEAR):
         return ()
     picked = np.full(seen.n, arms[best], dtype=seen.treatments.dtype)  # row by row: a rule that these rows chose
     policy, baseline = (values, arms[best]) if verdict.use_tree else (picked, arms[rest])

@@ -404,4 +404,5 @@ class PolicyTree(_FittedPolicy):
 def without_limits(tree: Any) -> PolicyTree:
     """An unfitted PolicyTree with the same arguments, but for the limits on outcomes and groups."""
     arguments = {name: getattr(tree, name) for name in PolicyTree().get_params(deep=False)}
+    arguments["direction"] = arguments["direction"] or "maximize"
     return PolicyTree(**arguments).set_params(limits=None, max_share_gap=None, max_value_gap=None, worst_group=None)

@@ -150,7 +150,9 @@ class Observed:
     def received(self, rows: np.ndarray | None = None) -> Any:
         """What rows (default: all) got, as ``T``: labels, or where several treatments were combined their columns."""
         labels = self.treatments[self.arm if rows is None else self.arm[rows]]
-        return labels if self.factors is None else self.factors.loc[labels].reset_index(drop=True)
+        if self.factors is None:
+            return labels
+        return self.factors.loc[labels].set_axis(self.index if rows is None else self.index[rows])
 
     def arguments(self, rows: np.ndarray) -> dict[str, Any]:
         """``Y`` of some rows, missing where it was, and what ``fit`` takes beside it to say how it was observed."""

@@ -112,7 +112,7 @@ def test_a_header_is_read_as_the_whole_reading_does_or_not_at_all(tmp_path, text
     names = header_of(path)
     assert (names is not None) == plain
     if names is not None:
-        assert names == list(read_table(path).columns)
+        assert names == list(read_table(path).frame.columns)
 
 
 def test_other_encodings_and_kinds_are_left_to_the_whole_reading(tmp_path):

@@ -38,8 +38,9 @@ sys.exit(main())
 @pytest.mark.parametrize("module", ["typer", "policytree.cli.design", "pandas", "sklearn", "policytree.cli.job"])
 def test_ctrl_c_during_imports(tmp_path, module):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    (tmp_path / "yes.csv").write_text("a,y,z\n" + "p,1,2\nq,2,1\n" * 20, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", PRESS, module, "design", "no.csv", "--treatment", "a", "--outcome", "y"],
+        [sys.executable, "-c", PRESS, module, "design", "yes.csv", "--treatment", "a", "--outcome", "y"],
         capture_output=True, text=True, timeout=120, env=environment, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode in (130, -2), done.stderr

@@ -94,7 +94,7 @@ def test_it_learns_what_python_learns(designed):
     )
     known = [
         Stage(s.T, X=s.X, Y=s.Y, eligible=s.eligible, propensity=p, name=s.name)
-        for s, p in zip(stages, (0.5, 0.7), strict=True)
+        for s, p in zip(stages, (0.5, {"more": 0.3, "switch": 0.7}), strict=True)
     ]
     regime.fit(known, sample_weight=people["weight"], groups=people["clinic"])
     for certificate, model in zip(saved["certificates"], regime.stages_, strict=True):
