@@ -176,7 +176,6 @@ def test_frames_with_categories_text_booleans_and_gaps(rng):
 @pytest.mark.parametrize(
     "form",
     [
-        lambda n: 0.3,
         lambda n: {"b": 0.3, "a": 0.7},
         lambda n: pd.Series({"b": 0.3, "a": 0.7}),
         lambda n: [0.7, 0.3],

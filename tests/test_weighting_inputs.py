@@ -170,7 +170,7 @@ def test_hard_data_give_finite_rewards(case, method, rng):
         ({"Y": np.r_[np.inf, np.zeros(99)]}, "Y has 1 infinite"),
         ({"T": np.r_[np.nan, np.arange(99) % 2]}, "T has 1 missing"),
         ({"T": np.zeros(100)}, "T holds only one treatment, 0.0"),
-        ({"T": np.linspace(0, 1, 100)}, "T holds 100 different treatments in 100 rows"),
+        ({"T": np.linspace(0, 1, 100)}, "T holds 100 different numbers, as doses or a covariate do"),
         ({"T": (np.arange(100) < 4) * 1}, "Treatment 1 has 4 rows, fewer than (cv|n_splits)=5"),
         ({"sample_weight": np.r_[-1.0, np.ones(99)]}, "sample_weight has 1 negative"),
         ({"sample_weight": np.zeros(100)}, "sample_weight is zero in all rows"),
@@ -283,7 +283,7 @@ def test_polars_goes_through_from_data_to_tree(rng):
     assert set(rows.label) == {"drug", "placebo"}
     fees = row_costs(frame, {"drug": lambda d: 0.01 * d["age"], "placebo": 0.0})
     np.testing.assert_allclose(subtract_costs(pl.from_pandas(rewards), fees), rewards - fees)
-    tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
+    tree = DRPolicyTree(LinearRegression(), direction="maximize", max_depth=1, random_state=0)
     tree.fit(frame["pain"], frame["arm"], **arguments, sample_treatment_costs=pl.from_pandas(fees))
     text = tree.export_text()
     assert "third" in text and "drug" in text and "placebo" in text

@@ -128,8 +128,8 @@ def mean_estimate(scores, *, groups=None, sample_weight=None, level: float = 0.9
     return _estimate(value, standard_error, level, n, n_clusters, influence, degrees)
 
 
-@shares_documentation(mean_estimate)
 @aligns_rows
+@shares_documentation(mean_estimate)
 def estimate_with_error(
     value: float, standard_error: float, influence: np.ndarray, *, groups=None, sample_weight=None, level: float = 0.95
 ) -> Estimate:
@@ -173,8 +173,8 @@ def _degrees(influence: np.ndarray, weight: np.ndarray, groups, n_clusters: int)
     return degrees_of_variance(influence, groups, n_clusters) if averages_over_target(weight) else n_clusters - 1
 
 
-@shares_documentation(mean_estimate)
 @aligns_rows
+@shares_documentation(mean_estimate)
 def blocked_estimate(scores, blocks, *, groups=None, sample_weight=None, level: float = 0.95) -> Estimate:
     """Mean of scores in blocks, each of which evaluates its own rule; the variance is that within the blocks.
 

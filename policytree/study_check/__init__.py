@@ -248,8 +248,8 @@ def _later_than_baseline(table: pd.DataFrame, outcome: str | None) -> list[Findi
     ]
 
 
-@shares_documentation(check_study)
 @aligns_rows
+@shares_documentation(check_study)
 def check_rewards(
     Y: Column,
     T: Column,

@@ -71,8 +71,8 @@ def _matrix(costs, n: int, names: list) -> np.ndarray:
     )
 
 
-@shares_documentation(treatment_costs)
 @aligns_rows
+@shares_documentation(treatment_costs)
 def subtract_costs(rewards, costs) -> pd.DataFrame:
     """Rewards net of what the treatments cost.
 

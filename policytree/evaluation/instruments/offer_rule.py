@@ -84,8 +84,8 @@ class OfferRule:
 
 
 @takes_study
-@shares_documentation(STUDY)
 @aligns_rows
+@shares_documentation(STUDY)
 def offer_rule(
     estimator: DRPolicyTree,
     Y: Column,

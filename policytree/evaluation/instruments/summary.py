@@ -164,8 +164,8 @@ class InstrumentSummary:
         return pd.DataFrame(columns, index=self.offers.index).to_string()
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def instrument_summary(
     estimator: Any, *, groups: Column | None = None, sample_weight: Column | None = None, level: float = 0.95
 ) -> InstrumentSummary:

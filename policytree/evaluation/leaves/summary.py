@@ -135,8 +135,8 @@ def _known(number: float) -> float | None:
     return float(number) if np.isfinite(number) else None
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def leaf_summary(
     leaves: Any,
     policy: Column | Table | Any,
@@ -188,7 +188,7 @@ def leaf_summary(
         looks too good, and this gain too small. With ``T`` also ``("rows_of", arm)`` and ``("warning", "")``. With
         several treatments ``("effect", factor)`` and ``("effect_standard_error", factor)``: the treatment less its
         control, averaged over the combinations of the others
-        (:meth:`~policytree.data.combined_treatments.CombinedTreatments.contrasts`); held out also ``"effect_lower"``
+        (``CombinedTreatments.contrasts``); held out also ``"effect_lower"``
         and ``"effect_upper"``, which hold for all these effects together.
 
         Held out there is more: ``("lower", arm)``, ``("upper", arm)``; ``("gain_over", arm)`` with ``("gain_lower",

@@ -21,8 +21,8 @@ from policytree.exceptions import InputError
 MEAN_TOLERANCE = 1e-6
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def average_effect(
     rewards: Table,
     treatment: Any,

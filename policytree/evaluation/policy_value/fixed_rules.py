@@ -58,8 +58,8 @@ class RuleValues:
         return rule_frame(self.estimates, self.differences)
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def compare_rules(
     policy: Column | Table | Any,
     rewards: Table,

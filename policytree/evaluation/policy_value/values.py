@@ -15,8 +15,8 @@ from policytree.evaluation.inputs import policy_scores, reward_frame, rows_argum
 from policytree.exceptions import InputError
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def policy_value(
     policy: Column | Table | Any,
     rewards: Table,
@@ -64,8 +64,8 @@ def policy_value(
     return checked_estimate(scores, groups, sample_weight, level)
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def policy_difference(
     a: Column | Table | Any,
     b: Column | Table | Any,

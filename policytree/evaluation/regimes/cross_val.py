@@ -34,8 +34,8 @@ from policytree.weighting.observed import REFUSE, Observed
 REGIME_WORDS = Words(REGIME, REGIME, "fixed sequence", "fixed sequence")
 
 
-@shares_documentation(TreatmentRegime.fit)
 @aligns_rows
+@shares_documentation(TreatmentRegime.fit)
 def cross_val_regime_value(
     regime: TreatmentRegime,
     stages: Sequence[Stage],

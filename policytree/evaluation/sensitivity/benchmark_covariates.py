@@ -21,8 +21,8 @@ from policytree.weighting.reward_estimator import RewardEstimator
 
 
 @takes_study
-@shares_documentation(STUDY)
 @aligns_rows
+@shares_documentation(STUDY)
 def nuisances_without(
     estimator: Any,
     Y: Column,

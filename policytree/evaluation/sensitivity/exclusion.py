@@ -252,8 +252,8 @@ class ExclusionSensitivity:
         return self.to_text()
 
 
-@shares_documentation(SENSITIVITY)
 @aligns_rows
+@shares_documentation(SENSITIVITY)
 def exclusion_sensitivity(
     policy: Column | Table | Any,
     estimator: Any,

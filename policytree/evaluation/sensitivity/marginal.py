@@ -166,8 +166,8 @@ def _gamma_text(gamma: float) -> str:
     return f"{gamma:.2f}" if gamma < 1e5 else "infinity"
 
 
-@shares_documentation(SENSITIVITY)
 @aligns_rows
+@shares_documentation(SENSITIVITY)
 def marginal_sensitivity(
     policy: Column | Table | Any,
     Y: Column,

@@ -369,8 +369,8 @@ class OmittedVariableBounds:
         return self.to_text()
 
 
-@shares_documentation(SENSITIVITY)
 @aligns_rows
+@shares_documentation(SENSITIVITY)
 def omitted_variable_bounds(
     policy: Column | Table | Any,
     Y: Column,

@@ -198,8 +198,8 @@ def _numeric(X) -> dict[str, np.ndarray]:
     }
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def policy_agreement(
     policies: Mapping[str, Column | Any],
     *,

@@ -240,8 +240,8 @@ class QiniCurve:
         return same and numbers[0] == numbers[1] and self.held_out == other.held_out
 
 
-@shares_documentation(HALF_SAMPLES)
 @aligns_rows
+@shares_documentation(HALF_SAMPLES)
 def qini_curve(
     predicted: Table,
     rewards: Table | HeldOutRewards,

@@ -137,8 +137,8 @@ class Ranking:
         return "\n".join(lines)
 
 
-@shares_documentation(HALF_SAMPLES)
 @aligns_rows
+@shares_documentation(HALF_SAMPLES)
 def rank_average_treatment_effect(
     priority: Column | Mapping[str, Column] | Table,
     rewards: Table | HeldOutRewards,

@@ -20,8 +20,8 @@ from policytree.exceptions import InputError, quoted
 from policytree.weighting.costs import treatment_costs
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def policy_spend(
     policy: Column | Table | Any,
     costs: PerTreatment,
@@ -65,8 +65,8 @@ def policy_spend(
     return policy_value(policy, table, groups=groups, sample_weight=sample_weight, level=level)
 
 
-@shares_documentation(JUDGED)
 @aligns_rows
+@shares_documentation(JUDGED)
 def policy_shares(
     policy: Column,
     *,
