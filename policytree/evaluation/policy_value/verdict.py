@@ -137,7 +137,7 @@ class Verdict:
     ranking : Ranking or None
         Where there is no reference: which treatments the one of the best estimate is shown better than.
     gates : tuple of Gate
-        What the verdict rests on: every gate, those that it passed too (:mod:`policytree.evaluation.policy_value.gate`).
+        What the verdict rests on: every gate (:mod:`policytree.evaluation.policy_value.gate`), those passed too.
     words : Words
         What its sentence calls rules, and the unit of the outcome.
     in_words : str
