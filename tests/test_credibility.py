@@ -161,7 +161,6 @@ def test_a_report_cannot_say_what_to_do_where_some_could_not_be_treated(seattle)
     X, T, Y = seattle
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X)
     values = cross_val_policy_value(model, Y, T, X=X, cv=2, n_repeats=1, random_state=0, control="none")
-    assert values.verdict.rule != "always none"  # at face value
     lead = StudyReport(model, Y, T, X=X, results=values).content.section("verdict").blocks[0].text
     assert lead.startswith("What to do cannot be said from these rows: town is Seattle in ")
     there = (X["town"] != "Seattle").to_numpy()

@@ -136,7 +136,7 @@ def test_what_scikit_learn_may_pass_on():
     asked_at_fit |= {"target_X", "target_W", "target_weights"}
     expected = {
         DRPolicyTree: {
-            "fit": {"T", *of_rows, *fitted, *of_times, *asked_at_fit},
+            "fit": {"T", *of_rows, *fitted, *of_times, *asked_at_fit, "direction"},
             "score": {"T", *of_rows, *of_times, "sample_treatment_costs"},
         },
         PolicyTree: {
