@@ -13,7 +13,7 @@ import pandas as pd
 from policytree import DRPolicyTree, check_study, combine_treatments, honest_leaf_summary
 
 rng = np.random.default_rng(0)
-n = 1_600
+n = 1_000
 X = pd.DataFrame({"age": rng.integers(20, 80, n), "weight": rng.normal(75, 12, n).round()})
 T = pd.DataFrame({"drug": rng.integers(0, 2, n), "physio": rng.choice(["yes", "no"], n)})
 old = X["age"] >= 50
@@ -30,7 +30,7 @@ chances = arms.propensity({"drug": 0.5, "physio": 0.5})
 # %%
 # The tree gives combinations.
 
-model = DRPolicyTree(max_depth=1, min_samples_leaf=50, random_state=0).fit(Y, T, X=X, propensity=chances)
+model = DRPolicyTree(max_depth=1, min_samples_leaf=50, cv=3, random_state=0).fit(Y, T, X=X, propensity=chances)
 print(model.export_text())
 print(model.predict(X.head(3)))
 
