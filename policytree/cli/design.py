@@ -533,7 +533,8 @@ def design(
     )  # fmt: skip
     if target_people is not None:
         check_first(target_people, None, columns={}, lists={})
-    repeats_of(validation, repeats, honest, not no_value)
+    if (person, stage) == (None, None):
+        repeats_of(validation, repeats, honest, not no_value)
     with ended_by_ctrl_c():
         from policytree.cli.frame import command_line
         from policytree.cli.records import Job

@@ -138,11 +138,11 @@ def _check_name(dataset: str) -> None:
 def _names_in(data: str) -> list[str] | None:
     path = Path(data)
     try:
-        there = path.exists()
-    except (OSError, ValueError):  # a name that no file can have
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(no_such_file(path)) from error
+    except (OSError, ValueError):  # a name that no file can have, or no right to look
         return None
-    if not there:
-        raise InputError(no_such_file(path))
     return header_of(path) if path.is_file() else None
 
 
