@@ -334,6 +334,7 @@ def _further(study: Study, name: str, rules: Mapping[str, np.ndarray], **how: An
     return compare_rules(
         rules[POLICY], fitted.rewards_, fitted.outcome_.to_numpy(),
         others={rule: labels for rule, labels in rules.items() if rule != POLICY}, direction=direction,
+        randomized=study.randomized,
         groups=shared["groups"], sample_weight=shared["sample_weight"], level=how["level"],
     ).estimates  # fmt: skip
 

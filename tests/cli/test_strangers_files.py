@@ -134,7 +134,7 @@ def test_tables(saved, tmp_path, name, content, words):
 
 def test_names_that_no_file_can_have(saved):
     refused(run("predict", saved(), "n" * 5_000 + ".csv"), "cannot be the name of a file")
-    refused(run("predict", saved(), "nul\0.csv"), "There is no file")
+    refused(run("predict", saved(), "nul\0.csv"), "cannot be the name of a file")
 
 
 def test_names_that_no_file_to_write_can_have(saved, csv):
