@@ -82,7 +82,7 @@ RARE = np.where(PAIRS % 4 == 0, "b", "a")
         (lambda: DRPolicyTree(cv=3).fit(Y, RARE, **CLUSTERED), "set cv=2 of DRPolicyTree"),
         (
             lambda: cross_val_policy_value(DRPolicyTree(cv=2), Y, RARE, cv=3, **CLUSTERED),
-            "fewer than cv=3 folds; set cv=2 of the evaluation",
+            "Treatment b has 2 clusters, but cv=3 of the evaluation with cv=2 of DRPolicyTree needs 3; lower cv",
         ),
     ],
 )

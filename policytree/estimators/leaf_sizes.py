@@ -95,7 +95,7 @@ def warn_of_no_split(n_rows: int, min_leaf: int, per_arm: int = 0, rarest: tuple
         f"No split leaves {' and '.join(rules)} on both sides ({', '.join(counts)}), so the tree is a single leaf; "
         f"lower {remedy}.",
         SearchWarning,
-        stacklevel=5,
+        stacklevel=6,
     )
 
 

@@ -104,7 +104,7 @@ def test_refusals(designed):
         ((*OPTIONS, "--covariates", "age,drug"), "--covariates names 'drug', which is the treatment"),
         ((*OPTIONS, "--confounders", "physio"), "--confounders names 'physio', which is the treatment"),
         (("--treatment", "drug,y", "--outcome", "y"), "--outcome names 'y', which is the treatment"),
-        ((*OPTIONS, "--propensity", "drug=0.5,physio=1.5"), "--propensity of physio is 1.5; it must lie strictly between 0 and 1"),
+        ((*OPTIONS, "--propensity", "drug=0.5,physio=1.5"), "--propensity of physio is 1.5; it must lie strictly"),
         ((*OPTIONS, "--propensity", "drug=0.5"), "--propensity has no probability for treatment"),
     ):
         refused(run("design", path, *options, "-o", folder / "no"), words)
