@@ -156,8 +156,8 @@ def test_intervals_of_effects_on_shares_are_no_narrower(factorial):
     X, T, y = factorial
     model = DRPolicyTree(max_depth=1, **FAST)
     found = honest_leaf_summary(model, (y > 0).astype(float), T, X=X, random_state=0)
-    x, rows = X.iloc[found.rows], T.iloc[found.rows].reset_index(drop=True)
-    plain = leaf_summary(found.estimator, x, found.rewards.reset_index(drop=True), T=rows, held_out=True)
+    x, rows = X.iloc[found.rows], T.iloc[found.rows]
+    plain = leaf_summary(found.estimator, x, found.rewards, T=rows, held_out=True)
     assert (found.leaves["effect_lower"] <= plain["effect_lower"]).all(axis=None)
     assert (found.leaves["effect_upper"] >= plain["effect_upper"]).all(axis=None)
     assert (found.leaves["effect_upper"] - found.leaves["effect_lower"] < 0.6).all(axis=None)

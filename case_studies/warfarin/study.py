@@ -171,20 +171,22 @@ def learnt(frame: pd.DataFrame, way: str, draw: int) -> list[dict]:
     arms, X, truth = np.array(DOSES)[given], frame[columns(True)], codes(frame["group"])
     rows, W = [], pd.get_dummies(frame["race"], dtype=float)
     options = {"X": X.iloc[learn], "W": W.iloc[learn], "groups": frame["site"].iloc[learn]}
-    known = pd.DataFrame(chances, columns=list(DOSES))[sorted(DOSES)]
+    known = pd.DataFrame(chances, columns=list(DOSES), index=frame.index)[sorted(DOSES)]
     fitted = fitted_of(seen[learn], arms[learn], **options)
     weighted = RewardEstimator(method="inverse_propensity", random_state=0).fit(
         seen[learn], arms[learn], propensity=known.iloc[learn], groups=options["groups"]
     )
     full = right(frame)[sorted(DOSES)].iloc[learn]
-    plain = pd.DataFrame({dose: np.where(arms[learn] == dose, seen[learn], 0.0) for dose in sorted(DOSES)})
+    plain = pd.DataFrame(
+        {dose: np.where(arms[learn] == dose, seen[learn], 0.0) for dose in sorted(DOSES)}, index=X.index[learn]
+    )
     others = {"X": X.iloc[judge], "W": W.iloc[judge], "groups": frame["site"].iloc[judge]}
     judged = fitted_of(seen[judge], arms[judge], **others)
     for name, rewards in (
         ("doubly robust", fitted.rewards_), ("outcome models alone", fitted.regression_),
         ("inverse weights, known chances", weighted.rewards_), ("no adjustment", plain), ("right doses known", full),
     ):  # fmt: skip
-        tree = PolicyTree(max_depth=2, min_samples_leaf=SMALLEST).fit(X.iloc[learn], rewards.reset_index(drop=True))
+        tree = PolicyTree(max_depth=2, min_samples_leaf=SMALLEST).fit(X.iloc[learn], rewards)
         chosen = tree.predict(X.iloc[judge])
         value = policy_value(chosen, judged.rewards_)
         actual = float((codes(chosen) == truth[judge]).mean())

@@ -206,7 +206,7 @@ def _stacked(given: dict[str, Any], tables: dict[str, Any], n: int, m: int) -> d
     treatments = as_pandas(given.get("T"))
     several = treatments is not None and treatments.shape[1] > 1
     if several:  # factors, to be combined where they are observed
-        out["T"] = treatments.astype(object).reset_index(drop=True).reindex(range(n + m))
+        out["T"] = treatments.astype(object).reset_index(drop=True).reindex(range(n + m)).set_axis(index)
     for name in ("event", "entry") if several else ("T", "event", "entry"):
         if given.get(name) is not None:
             column = as_series(given[name], name).astype(object)
