@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,9 @@ import pandas as pd
 from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.estimators.depth_choice import AUTO
-from policytree.estimators.leaf_sizes import default_leaf_sizes
+from policytree.estimators.leaf_sizes import leaf_sizes
 from policytree.exceptions import InputError, quoted
 from policytree.problem.split_columns import LEVELS
-from policytree.weighting.observed import Observed
 
 MOST_DIGITS = 9  # of a depth
 ASKED = (
@@ -64,7 +64,7 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
         "budget_costs": spending,
     }
     named |= tree_size(options) | study.limits.tree_arguments()
-    sizes = leaf_sizes(options, study, judging)
+    sizes = smallest_leaves(options, study, judging)
     ways = {"repeated_features": repeated, "categories": options["categories"] or LEVELS}
     return {**options, **named, **limits, **sizes, **ways, "feature_groups": groups}
 
@@ -103,31 +103,13 @@ def tree_size(options: dict) -> dict[str, Any]:
     return {"max_depth": depth, "regularization": (AUTO if depth == AUTO else 0.0) if price is None else price}
 
 
-def leaf_sizes(options: dict, study: Study, judging: float) -> dict[str, int]:
+def smallest_leaves(options: dict, study: Study, judging: float) -> dict[str, int]:
     """The smallest leaves: as asked, by default such as the rows that choose the tree can fill."""
     seen = study.observed
-    rows = np.random.default_rng(0).permutation(seen.n)[: round((1.0 - judging) * seen.n)]
-    leaf, per_arm = default_leaf_sizes(_known_outcomes(seen)[rows], seen.arm[rows], seen.n_arms)
-    if study.people is not None:  # who have no treatment; rows of study and target are counted together
-        leaf, per_arm = int(np.ceil(leaf * (1 + len(study.people) / seen.n))), 0
-    elif options["min_samples_per_treatment"] == 0:
-        leaf = 1  # who wants no treatment in a leaf wants any leaf, unless they say how many rows
-    asked = {name: options[name] for name in ("min_samples_leaf", "min_samples_per_treatment")}
-    return {
-        name: default if asked[name] is None else asked[name]
-        for name, default in zip(asked, (leaf, per_arm), strict=True)
-    }
-
-
-def _known_outcomes(seen: Observed) -> np.ndarray:
-    """Outcomes, (n,); rows whose outcome is not known have the most frequent one, since they show no other."""
-    known, y = seen.seen, seen.y
-    if seen.times is not None:
-        known, y = seen.times.known, seen.times.observed_value
-    if known is None:
-        return y
-    values, counts = np.unique(y[known], return_counts=True)
-    return np.where(known, y, values[counts.argmax()])
+    names = ("min_samples_leaf", "min_samples_per_treatment")
+    asked = SimpleNamespace(**{name: AUTO if options[name] is None else options[name] for name in names})
+    rows = np.sort(np.random.default_rng(0).permutation(seen.n)[: round((1.0 - judging) * seen.n)])
+    return leaf_sizes(asked, seen.rows(rows), 0 if study.people is None else len(study.people))
 
 
 def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:

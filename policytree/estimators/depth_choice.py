@@ -50,11 +50,16 @@ def of_chosen_size(estimator: Any) -> Any:
         If it was not fitted.
     """
     first = clone(estimator)
-    for name in ("max_depth", "regularization"):
-        if getattr(first, name) == AUTO:
-            if not hasattr(estimator, f"{name}_"):
+    searched = getattr(estimator, "policy_tree_", estimator)
+    for name in ("max_depth", "regularization", "min_samples_leaf", "min_samples_per_treatment"):
+        if getattr(first, name, 0) not in (AUTO, None) or (name == "max_depth" and first.max_depth is None):
+            continue
+        value = getattr(searched, name)  # of the tree inside, whose smallest leaves and default price are settled
+        if value == AUTO or value is None:
+            if not hasattr(searched, f"{name}_"):
                 raise InputError(f"{name}='auto' is chosen by fit: fit the estimator first, or give a number.")
-            first.set_params(**{name: getattr(estimator, f"{name}_")})
+            value = getattr(searched, f"{name}_")
+        first.set_params(**{name: value})
     return first
 
 

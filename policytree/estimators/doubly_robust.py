@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
@@ -24,7 +25,8 @@ from policytree.estimators.arguments import SearchArguments, own_arguments_first
 from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.constraints import check_constraints
 from policytree.estimators.delegation import OfTree, of_tree, scored_with_treatments
-from policytree.estimators.depth_choice import DepthChoice
+from policytree.estimators.depth_choice import AUTO, DepthChoice
+from policytree.estimators.leaf_sizes import leaf_sizes, of_any_size, price_of_leaf
 from policytree.estimators.limited import check_limits, further_outcomes
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.views import NotebookView
@@ -34,6 +36,7 @@ from policytree.study_check.directions import agreed_direction, direction_of, na
 from policytree.trees.tree import Tree
 from policytree.weighting import DoublyRobust, RewardEstimator
 from policytree.weighting.instrument import COMPLIERS
+from policytree.weighting.observed import observe
 from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
 from policytree.weighting.stacked import study_mask
 from policytree.weighting.target_arguments import stacks_target
@@ -96,6 +99,17 @@ class DRPolicyTree(NotebookView, SearchArguments):
         (``n_repeats``) or an ``executor``, instead of the four arguments above, which are shorthand for
         ``RewardEstimator(model_regression, model_propensity, min_propensity=..., cv=...)``. It is cloned; parameter
         searches reach into it (``rewards__min_propensity``). If it has no ``random_state``, this estimator's is used.
+    max_depth : int, "auto" or None, default "auto"
+        Largest number of splits on a path; "auto": from 0 to 3, chosen by the cross-validated value of trees on the
+        rows of ``fit``; None: no limit.
+    regularization : float, "auto" or None
+        The price of a leaf, in the outcome's unit per row. "auto": a quarter of the standard error of a mean
+        difference between two arms' rewards. None: "auto" where ``max_depth`` is, else 0.
+    min_samples_leaf, min_samples_per_treatment : int or "auto", default "auto"
+        Smallest number of rows in a leaf, and of every arm in it. "auto": at least 8 of every arm, more where most
+        outcomes are the same, and a hundredth of all rows
+        (:func:`policytree.estimators.leaf_sizes.default_leaf_sizes`); any leaf where ``min_samples_per_treatment`` is
+        0 and ``min_samples_leaf`` is "auto".
     direction : {"maximize", "minimize"}, optional
         Whether larger or smaller outcomes are better. If nobody says it, larger ones are taken to be; an outcome whose
         name sounds like harm ("died", "pain_score") is then refused, and any other whose name does not tell makes
@@ -144,10 +158,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
     min_propensity: float = 0.01
     cv: Any = 5
     rewards: RewardEstimator | None = None
-    max_depth: int | Literal["auto"] | None = 2
-    regularization: float | Literal["auto"] = 0.0
-    min_samples_leaf: int = 1
-    min_samples_per_treatment: int = 0
+    max_depth: int | Literal["auto"] | None = "auto"
+    regularization: float | Literal["auto"] | None = None
+    min_samples_leaf: int | Literal["auto"] = "auto"
+    min_samples_per_treatment: int | Literal["auto"] = "auto"
     direction: str | None = None
     budget: float | None = None
     max_share: Mapping[Any, float] | None = None
@@ -292,7 +306,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
         """
         stated = agreed_direction(self.direction, direction)
         way = direction_of(stated, name_of(Y), times=event is not None or is_structured(Y)).way
-        tree = PolicyTree(**{name: getattr(self, name) for name in PolicyTree().get_params()} | {"direction": way})
+        given = {name: getattr(self, name) for name in PolicyTree().get_params()} | {"direction": way}
+        tree = PolicyTree(**given | {"regularization": price_of_leaf(self)} | of_any_size(self))
         tree._check_arguments()  # before minutes of nuisance fits
         rewards = self._reward_estimator(instrument is not None)
         if sample_treatment_costs is not None and rewards.estimand == COMPLIERS:
@@ -307,7 +322,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         arms = arm_column(T)
         n_rows = len(arms)
         if study is not None:
-            if self.min_samples_per_treatment > 0:
+            if self.min_samples_per_treatment not in (AUTO, 0):
                 raise InputError(
                     "min_samples_per_treatment counts treated rows, and people of the target have no treatment; use "
                     "min_samples_leaf, which counts rows of study and target together."
@@ -321,6 +336,15 @@ class DRPolicyTree(NotebookView, SearchArguments):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
         blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
         check_limits(tree, blank, subgroups, n_rows, labels)
+        if of_any_size(self):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the fit of the rewards reads the same, and warns
+                seen = observe(
+                    Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
+                    target=target, entry=entry, cause=cause, missing_outcome=missing_outcome, instrument=instrument,
+                    study=study, target_X=target_X, target_W=target_W, target_weights=target_weights,
+                )  # fmt: skip
+            tree.set_params(**leaf_sizes(self, seen))
         tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
         with _progress(self.verbose):
             with more_models_follow() if further else nullcontext():

@@ -1,18 +1,25 @@
-"""Smallest leaves that nothing can meet: what was asked, which counts there are, what to do."""
+"""The smallest leaves: those of a study where nobody asked for others, and errors where none can be so large."""
 
 from __future__ import annotations
 
+import copy
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from policytree.estimators.depth_choice import AUTO
 from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import Problem
+
+if TYPE_CHECKING:
+    from policytree.weighting.observed import Observed
 
 FEWEST_OF_ARM = 8  # the error of a difference between two means of so many rows each is half a standard deviation
 FEWEST_SECOND = 2.0  # rows of an arm whose outcome is not the most frequent one
 SMALLEST_SHARE = 0.01  # of all rows, that a leaf must hold
 LARGEST_SHARE = 0.25  # of all rows, or of the rarest arm's: more is not asked for
+ANY = {"min_samples_leaf": 1, "min_samples_per_treatment": 0}  # leaves of any size
 
 
 def default_leaf_sizes(y: np.ndarray, arm: np.ndarray, n_arms: int) -> tuple[int, int]:
@@ -39,6 +46,59 @@ def default_leaf_sizes(y: np.ndarray, arm: np.ndarray, n_arms: int) -> tuple[int
     per_arm = int(min(needed, LARGEST_SHARE * counts.min()))
     leaf = int(min(max(n_arms * per_arm, np.ceil(SMALLEST_SHARE * len(y))), LARGEST_SHARE * len(y)))
     return max(leaf, 1), per_arm
+
+
+def of_any_size(estimator: Any) -> dict[str, int]:
+    """Leaves of any size for an estimator's "auto", which a study decides; empty where it has numbers."""
+    return {name: size for name, size in ANY.items() if getattr(estimator, name, None) == AUTO}
+
+
+def leaf_sizes(estimator: Any, seen: Observed, people: int = 0) -> dict[str, int]:
+    """The smallest leaves of an estimator, "auto" being decided by a study.
+
+    "auto" is :func:`default_leaf_sizes`. People of a target have no treatment, and are counted in leaves together with
+    the rows of the study.
+
+    Parameters
+    ----------
+    estimator : object with ``min_samples_leaf`` and ``min_samples_per_treatment``, each a number or "auto"
+    seen : Observed
+    people : int
+        Of a target that ``seen`` does not hold.
+    """
+    rows, n_leaf, n_arm = seen.of_study(), estimator.min_samples_leaf, estimator.min_samples_per_treatment
+    leaf, per_arm = default_leaf_sizes(_known_outcomes(rows), rows.arm, rows.n_arms)
+    if people := people + seen.n - rows.n:
+        leaf, per_arm = int(np.ceil(leaf * (1 + people / rows.n))), 0
+    elif n_arm == 0:
+        leaf = 1  # who wants no treatment in a leaf wants any leaf, unless they say how many rows
+    return {
+        "min_samples_leaf": leaf if n_leaf == AUTO else n_leaf,
+        "min_samples_per_treatment": per_arm if n_arm == AUTO else n_arm,
+    }
+
+
+def price_of_leaf(estimator: Any) -> Any:
+    """The price of a leaf; without one, "auto" where the depth is chosen by the data, else 0."""
+    if estimator.regularization is not None:
+        return estimator.regularization
+    return AUTO if estimator.max_depth == AUTO else 0.0
+
+
+def sized_for(estimator: Any, seen: Observed) -> Any:
+    """A copy, fitted as it was, with the smallest leaves of a study, which its refits on parts of the rows keep."""
+    return copy.copy(estimator).set_params(**leaf_sizes(estimator, seen)) if of_any_size(estimator) else estimator
+
+
+def _known_outcomes(seen: Observed) -> np.ndarray:
+    """Outcomes, (n,); rows whose outcome is not known have the most frequent one, since they show no other."""
+    known, y = seen.seen, seen.y
+    if seen.times is not None:
+        known, y = seen.times.known, seen.times.observed_value
+    if known is None:
+        return y
+    values, counts = np.unique(y[known], return_counts=True)
+    return np.where(known, y, values[counts.argmax()])
 
 
 def infeasible(problem: Problem, asked: int, per_arm: int, actions: tuple) -> InputError:

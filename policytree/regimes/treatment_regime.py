@@ -16,6 +16,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, is_whole
 from policytree.estimators.doubly_robust import DRPolicyTree
+from policytree.estimators.leaf_sizes import of_any_size
 from policytree.estimators.policy import PolicyTree
 from policytree.exceptions import InputError, quoted
 from policytree.regimes.eligibility import eligibility
@@ -323,7 +324,7 @@ class TreatmentRegime(NestedParameters):
         (codes1, bins1), (codes2, bins2) = (self._codes(course, s, job) for s, job in enumerate(jobs))
         best = best_stump_pair(
             codes1, codes2, (bins1, bins2), rewards * weight[:, None, None],
-            (self.stages_[0].min_samples_leaf, self.stages_[1].min_samples_leaf),
+            (self._tree_of(0).min_samples_leaf, self._tree_of(1).min_samples_leaf),
             (course.decisions[0].eligible, course.decisions[1].eligible),
         )  # fmt: skip
         second = best.choices(1, codes2)
@@ -346,8 +347,12 @@ class TreatmentRegime(NestedParameters):
 
     def _plain_tree(self, s: int) -> PolicyTree:
         """The tree of a stage, unfitted, for rewards of which more is better."""
-        names = PolicyTree().get_params()
-        return PolicyTree(**{name: getattr(self.stages_[s], name) for name in names} | {"direction": "maximize"})
+        return self._tree_of(s).set_params(direction="maximize")
+
+    def _tree_of(self, s: int) -> PolicyTree:
+        """The tree of a stage, unfitted; "auto" are leaves of any size, since a pair of trees is searched at once."""
+        model = self.stages_[s]
+        return clone(model.policy_tree_).set_params(**of_any_size(model))
 
     def _codes(self, course: Course, s: int, job: Any) -> tuple[np.ndarray, np.ndarray]:
         """Codes (n, p) of everybody, zero for who is not eligible, and the number of codes of every feature."""
@@ -363,7 +368,7 @@ class TreatmentRegime(NestedParameters):
         X = self.known(course, s, rows).X
         sign = 1.0 if model.direction == "maximize" else -1.0
         frame = pd.DataFrame(sign * rewards[rows], index=X.index, columns=decision.treatments)
-        tree = PolicyTree(**{name: getattr(model, name) for name in PolicyTree().get_params()})
+        tree = self._tree_of(s)
         weight = None if course.sample_weight is None else course.sample_weight[rows]
         model.policy_tree_ = tree.fit(X, frame, sample_weight=weight)
         codes = np.zeros(course.n, dtype=np.int64)

@@ -16,6 +16,7 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_level
 from policytree.data.controls import recognised_control
+from policytree.estimators.leaf_sizes import sized_for
 from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
@@ -220,6 +221,7 @@ def cross_val_policy_value(
         stated_direction(estimator), name_of(Y), times=outcome.get("event") is not None or is_structured(Y)
     )
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
+    estimator = sized_for(estimator, seen)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
     groups_of = {} if subgroups is None else subgroup_columns(subgroups, seen.n)
     labels = seen.treatments.tolist()

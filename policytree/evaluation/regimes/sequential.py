@@ -326,7 +326,7 @@ class SequentialScores:
         if outcome is not None and decision.allowed is not None:
             denied = charges(_without_costs(self.train, s), s, side.rows, outcome, self.regime.direction)
             rewards = net(rewards, denied, self.regime.direction)
-        tree = PolicyTree(**{name: getattr(stage, name) for name in PolicyTree().get_params()})
+        tree = clone(stage.policy_tree_)
         weight = None if self.train.sample_weight is None else self.train.sample_weight[side.rows]
         frame = pd.DataFrame(rewards, index=side.known.X.index, columns=decision.treatments)
         return tree.fit(side.known.X, frame, decision.given(side.rows), sample_weight=weight)

@@ -16,6 +16,7 @@ from policytree.common.shared_arguments import JUDGED, STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.data.feature_encoder import FeatureEncoder
 from policytree.data.features import CATEGORICAL
+from policytree.estimators.leaf_sizes import sized_for
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inputs import arm_codes, rows_arguments
 from policytree.evaluation.policy_value.refits import Data, Refitter, Teller, checked_direction, shown_policy
@@ -129,6 +130,7 @@ def policy_stability(
     """
     direction = checked_direction(estimator)
     seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
+    estimator = sized_for(estimator, seen)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
     units = seen.clusters
     rows = draw_rows(method, share, units, n_resamples, random_state)

@@ -14,6 +14,7 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_count, check_level
 from policytree.estimators.doubly_robust import DRPolicyTree
+from policytree.estimators.leaf_sizes import sized_for
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import decimals, size_text
 from policytree.evaluation.inference.simultaneous import upper_critical_values
@@ -313,6 +314,7 @@ def surest_rule(
     if seen.study is not None:
         raise InputError("surest_rule judges rules for the people of the study; leave the target out.")
     baseline = None if control is None else known_label(control, seen.treatments.tolist(), "control")
+    estimator = sized_for(estimator, seen)
     data = Data(seen, X, W, propensity, sample_treatment_costs, direction)
     judging = judging_rows(honest, seen, random_state)
     rows, learning = np.flatnonzero(judging), np.flatnonzero(~judging)
