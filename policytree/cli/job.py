@@ -27,6 +27,7 @@ from policytree.cli.study import Roles, Study, study_from_dataset, study_from_fi
 from policytree.cli.tables import read_table, require_column
 from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
 from policytree.common.progress import stage_progress
+from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.estimators.limited import is_limited
@@ -282,10 +283,10 @@ def _compute(job: Job, study: Study, described: Described, interrupts: Interrupt
         title = f"Outcome models, rewards and tree on {rows}"
         with steps.step(title, "fitting outcome and propensity models", counts_models=True):
             if job.honest is None:
-                estimator.fit(**data)
+                by_columns(estimator.fit, **data)
             else:
                 split: dict = {"honest": job.honest, "level": job.level, "random_state": job.seed}
-                honest = honest_leaf_summary(estimator, **split, **data)
+                honest = by_columns(honest_leaf_summary, estimator, **split, **data)
         start = time.perf_counter()
         values = _values(job, study, estimator, honest, data, steps) if job.value else None
         seconds = 0.0 if values is None else (time.perf_counter() - start) / len(values.trees)
@@ -329,8 +330,9 @@ def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps)
         control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)
     shown = estimator if honest is None else honest.estimator
     with steps.step(title, where="in the refits", at_once=effective_n_jobs(job.tree["n_jobs"])) as progress:
-        return cross_val_policy_value(
-            estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
+        return by_columns(
+            cross_val_policy_value, estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"],
+            progress=progress,
             control=control, randomized=study.randomized, rivals=_rivals(job, estimator), **options, **data,
             second_opinion=shown.reward_estimator_.second_best_learner_,
         )  # fmt: skip

@@ -22,6 +22,7 @@ from policytree.cli.reading import Reading
 from policytree.cli.study import OUTCOME_OPTIONS, Roles, Study, combined_in, study_of_table
 from policytree.cli.tables import AS_IT_IS, read_table
 from policytree.common.progress import stage_progress
+from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
 from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation import POLICY, Estimate, RuleValues, SecondOpinion, Verdict, compare_rules, mean_estimate
@@ -307,7 +308,9 @@ def _values(
     """Rewards by models cross-fitted on these rows, net of costs; then every rule on them."""
     arguments = study.fit_arguments()
     of_offers: dict[str, Any] = {} if study.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
-    fitted = RewardEstimator(model_propensity=models, cv=cv, random_state=seed, **of_offers).fit(**arguments)
+    fitted = by_columns(
+        RewardEstimator(model_propensity=models, cv=cv, random_state=seed, **of_offers).fit, **arguments
+    )
     rewards, seen, sign = fitted.rewards_, study.observed, 1.0 if study.direction == "maximize" else -1.0
     costs = treatment_costs(study.costs(study.arm_costs), seen.n, list(rewards.columns))
     net, brought = rewards - sign * costs, fitted.outcome_.to_numpy()
@@ -330,7 +333,7 @@ def _further(study: Study, name: str, rules: Mapping[str, np.ndarray], **how: An
     }
     if study.outcome_options["missing_outcome"] == WEIGHT:
         shared["missing_outcome"] = WEIGHT
-    fitted = RewardEstimator(cv=how["cv"], random_state=how["seed"]).fit(column, **shared)
+    fitted = by_columns(RewardEstimator(cv=how["cv"], random_state=how["seed"]).fit, Y=column, **shared)
     return compare_rules(
         rules[POLICY], fitted.rewards_, fitted.outcome_.to_numpy(),
         others={rule: labels for rule, labels in rules.items() if rule != POLICY}, direction=direction,

@@ -18,6 +18,7 @@ from policytree.cli.controls import control_among
 from policytree.cli.records import Job
 from policytree.cli.study import Study
 from policytree.common.progress import StageDisplay, clock_text
+from policytree.common.study_columns import by_columns
 from policytree.diagnostics.target_overlap import target_overlap
 from policytree.estimators import DRPolicyTree, PolicyTree
 from policytree.estimators.policy import without_limits
@@ -204,7 +205,9 @@ def _heterogeneity(job: Job, fitted: Fitted) -> HeterogeneityTest:
     """With the fitted nuisances if they are of all rows, with new ones otherwise."""
     rewards = fitted.estimator.reward_estimator_
     known = {"fitted": rewards} if fitted.honest is None else {"estimator": rewards}
-    return heterogeneity_test(**fitted.study.fit_arguments(), **known, baseline=job.control, random_state=job.seed)
+    return by_columns(
+        heterogeneity_test, **fitted.study.fit_arguments(), **known, baseline=job.control, random_state=job.seed
+    )
 
 
 def _offers(job: Job, fitted: Fitted, progress: Callable[[int, int], None]) -> OfferRule:
@@ -213,8 +216,9 @@ def _offers(job: Job, fitted: Fitted, progress: Callable[[int, int], None]) -> O
     data = {**study.fit_arguments(), "Y": study.frame[study.outcome]}
     options = validation_options(job, None if fitted.honest is None else fitted.honest.rows, seen.n)
     control, _, named = control_among(None, study.assigned.treatments.tolist(), "offer")
-    return offer_rule(
-        fitted.estimator, **data, offer_costs=study.costs(study.offer_costs), treatment_cost=study.taker_cost,
+    return by_columns(
+        offer_rule, fitted.estimator, **data, offer_costs=study.costs(study.offer_costs),
+        treatment_cost=study.taker_cost,
         control=next(label for label in study.assigned.treatments.tolist() if str(label) == control) if named else None,
         value=fitted.values is not None, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"],
         progress=progress, **options,
@@ -239,7 +243,9 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
     """
     study, judges = fitted.study, 0.5 if fitted.honest is None else fitted.honest.rows
     data = study.fit_arguments()
-    held = held_out_rewards(fitted.estimator.reward_estimator_, **data, honest=judges, random_state=job.seed)
+    held = by_columns(
+        held_out_rewards, fitted.estimator.reward_estimator_, **data, honest=judges, random_state=job.seed
+    )
     held = _net_of_costs(replace(held, direction=study.direction), study)
     labels = study.observed.treatments
     control = next(k for k in labels if str(k) == job.control)
@@ -349,8 +355,9 @@ def _rows(job: Job, fitted: Fitted) -> dict[str, Any]:
 
 def _stability(job: Job, fitted: Fitted, resamples: int, progress: Callable[[int, int], None]) -> Any:
     data = fitted.study.learner_arguments(job.tree["budget_costs"])
-    return policy_stability(
-        fitted.estimator, n_resamples=resamples, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
+    return by_columns(
+        policy_stability, fitted.estimator, n_resamples=resamples, random_state=job.seed, n_jobs=job.tree["n_jobs"],
+        progress=progress,
         **data,
     )  # fmt: skip
 
@@ -433,4 +440,4 @@ def _benchmarks(estimator: DRPolicyTree, study: Study) -> dict:
     if not names or len(study.covariates) + len(study.confounders) < 2:
         return {}
     data = {name: values for name, values in study.fit_arguments().items() if name != "propensity"}
-    return nuisances_without(estimator, **data, covariates=names)
+    return by_columns(nuisances_without, estimator, **data, covariates=names)

@@ -14,6 +14,22 @@ from sklearn.base import BaseEstimator
 from policytree.exceptions import InputError, quoted
 
 R = TypeVar("R")
+# What only a study says, with how it does: calls with columns one by one do not take it.
+SAID_BY_STUDY = {
+    "strata": "strata=[...]",
+    **dict.fromkeys(("event", "horizon", "target", "entry", "cause"), "outcome=TimeToEvent(...)"),
+    "missing_outcome": "outcome=MayBeMissing(...)",
+    "instrument": "treatment=Offered(...)",
+    **dict.fromkeys(("study", "target_X", "target_W", "target_weights"), "population=Population(...)"),
+    "sample_treatment_costs": "arm_costs={...}",
+    "budget_costs": "budget_costs={...}",
+    "outcomes": "further_outcomes={...}",
+    "subgroups": "subgroups=[...]",
+    "direction": "direction=...",
+    "control": "control=...",
+    "randomized": "randomized=...",
+    "known_propensity": "propensity=...",
+}
 
 
 class CallArguments(ABC):
@@ -45,11 +61,31 @@ def takes_study(function: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> R:
+        _refuse_said_by_study(function.__name__, kwargs)
         if not args or not isinstance(args[-1], CallArguments):
             return function(*args, **kwargs)
         before = {each: args[-1].told(value) for each, value in zip(positional, args[:-1], strict=False)}
         return function(**before, **_of_study(args[-1], function.__name__, parameters, kwargs))
 
+    return _with_signature(called, function)
+
+
+def _refuse_said_by_study(name: str, given: Mapping[str, Any]) -> None:
+    for each, how in SAID_BY_STUDY.items():
+        if each in given:
+            raise InputError(
+                f"{name} takes no {each}, which a study says: make one of a table with named columns, Study(table, "
+                f"{how}, ...), and pass it in place of Y, T and X."
+            )
+
+
+def _with_signature(called: Callable[..., R], function: Callable[..., R]) -> Callable[..., R]:
+    """A wrapper that shows the arguments that it takes: those of the function but for what only a study says."""
+    known = inspect.signature(function)
+    hidden = (*SAID_BY_STUDY, *(p.name for p in known.parameters.values() if p.kind is Parameter.VAR_KEYWORD))
+    shown = [p for p in known.parameters.values() if p.name not in hidden]
+    called.__signature__ = known.replace(parameters=shown)  # type: ignore[attr-defined]
+    called.takes_study = True  # type: ignore[attr-defined]
     return called
 
 
@@ -89,6 +125,7 @@ def either_order(method: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(method)
     def checked(self: Any, *args: Any, **kwargs: Any) -> R:
+        _refuse_said_by_study(name, kwargs)
         if len(args) == 1 and isinstance(args[0], CallArguments):
             return method(self, **_of_study(args[0], name, inspect.signature(method).parameters, kwargs))
         if len(args) > 2:
@@ -103,7 +140,7 @@ def either_order(method: Callable[..., R]) -> Callable[..., R]:
             raise InputError(_neither_order(name, len(args), [each for each in "YTX" if each in kwargs], needed))
         return method(self, **given, **kwargs)
 
-    return checked
+    return _with_signature(checked, method)
 
 
 def _is_scikit_learns(n_positional: int, named: Mapping[str, Any]) -> bool:

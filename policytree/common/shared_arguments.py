@@ -3,8 +3,8 @@
 STUDY = """
 Parameters
 ----------
-Y : array of shape (n,)
-    Outcome, in its unit.
+Y : array of shape (n,), or Study
+    Outcome, in its unit; or a :class:`policytree.Study`, which says all that follows, and more.
 T : array of shape (n,)
     Treatment that each row received, labels of any type.
 X : DataFrame or array of shape (n, p)
@@ -16,23 +16,8 @@ propensity : optional
     mapping from label to probability, or an array or frame of shape (K,), (n,) or (n, K).
 groups : array of shape (n,), optional
     Clusters; never split between folds, and standard errors count them.
-strata : array of shape (n,) or table, optional
-    Blocks within which treatment was assigned; drawn folds are balanced over them.
 sample_weight : array of shape (n,), optional
     Weights >= 0 of the rows, in fitting and in averages.
-sample_treatment_costs : mapping, array of shape (K,) or (n, K), optional
-    What treatments cost, in the outcome's unit; rewards and values are net of it.
-budget_costs : mapping, array of shape (K,) or (n, K), optional
-    Costs that count against the estimator's ``budget``, in any unit; nothing else.
-outcomes : mapping of name to column of n numbers, optional
-    Further outcomes, of which the estimator's ``limits`` speak, as for :meth:`policytree.DRPolicyTree.fit`.
-subgroups : table of shape (n, q), optional
-    Columns that divide people into groups, as for :meth:`policytree.DRPolicyTree.fit`.
-**outcome : optional
-    ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome`` where
-    some of Y are missing, ``instrument`` where people were offered treatments that they could refuse; ``target_X`` and
-    ``target_W``, ``study`` or ``target_weights`` where the rule is for other people: as
-    :meth:`policytree.RewardEstimator.fit` takes them.
 """
 
 JUDGED = """

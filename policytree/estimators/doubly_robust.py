@@ -18,6 +18,7 @@ from policytree.common.calls import CallArguments, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.model_count import more_models_follow
 from policytree.common.row_labels import aligns_rows
+from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import arm_column, sorted_labels
 from policytree.data.feature_encoder import FeatureEncoder
@@ -348,8 +349,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
         tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
         with _progress(self.verbose):
             with more_models_follow() if further else nullcontext():
-                self.rewards_ = rewards.fit_predict(
-                    Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata,
+                self.rewards_ = by_columns(
+                    rewards.fit_predict, Y=Y, T=T, X=X, W=W, propensity=propensity, sample_weight=sample_weight,
+                    groups=groups, strata=strata,
                     event=event, horizon=horizon, target=target, entry=entry, cause=cause,
                     missing_outcome=missing_outcome, instrument=instrument, study=study, target_X=target_X,
                     target_W=target_W, target_weights=target_weights,
@@ -359,9 +361,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
             for name, (column, way) in further.items():
                 own = self._reward_estimator(False)
                 try:
-                    own.fit(
-                        column, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
-                        strata=strata, missing_outcome=missing_outcome,
+                    by_columns(
+                        own.fit, Y=column, T=T, X=X, W=W, propensity=propensity, sample_weight=sample_weight,
+                        groups=groups, strata=strata, missing_outcome=missing_outcome,
                     )  # fmt: skip
                 except InputError as error:
                     raise InputError(f"outcomes[{name!r}]: {error}") from error
@@ -455,9 +457,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
         """
         check_is_fitted(self, "policy_tree_")
         self.policy_tree_._table(X, reset=False)  # refuses other columns than those of the fit, as predict does
-        rewards = self.reward_estimator_.predict_rewards(
-            Y,
-            T,
+        rewards = by_columns(
+            self.reward_estimator_.predict_rewards,
+            Y=Y,
+            T=T,
             X=X,
             W=W,
             propensity=propensity,

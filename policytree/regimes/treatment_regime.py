@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import NestedParameters
 from policytree.common.row_labels import aligns_rows
+from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, is_whole
 from policytree.estimators.doubly_robust import DRPolicyTree
@@ -266,7 +267,7 @@ class TreatmentRegime(NestedParameters):
         _warn_of_small_chances(decision, rows, estimator)
         try:
             with silent_on_denied(course, s):
-                estimator.fit(**arguments, sample_treatment_costs=costs)
+                by_columns(estimator.fit, **arguments, sample_treatment_costs=costs)
         except InputError as error:
             raise InputError(f"{decision.name}: {error}") from error
         codes = positions(estimator.predict(known.X), decision.treatments)

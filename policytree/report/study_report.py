@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import takes_study
 from policytree.common.row_labels import aligns_rows
+from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.estimators import DRPolicyTree, PolicyTree
@@ -122,8 +123,8 @@ class StudyReport(Report):
     'None: without held-out values nobody knows whether this tree is worth using.'
     """
 
-    @aligns_rows
     @takes_study
+    @aligns_rows
     def __init__(
         self,
         model: Any,
@@ -207,8 +208,9 @@ def make_study(
     """
     observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     seen = unadjusted(observed)
-    check = check_study(
-        X, T, Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata, known_propensity=known_propensity,
+    check = by_columns(
+        check_study, X=X, T=T, Y=Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
+        known_propensity=known_propensity,
         **outcome,
     )  # fmt: skip
     named = (about or About()).named_after(Y, T)
@@ -233,7 +235,7 @@ def _with_offer_rule(model: Any, results: Any, Y, T, offer_costs, treatment_cost
     costs: dict[str, Any] = {"offer_costs": offer_costs, "treatment_cost": treatment_cost}
     costs["propensity"] = _known_chances(model, len(data["X"]))
     seed = getattr(model, "random_state", None)
-    return [*found, offer_rule(model, Y, T, random_state=seed, **costs, **data)]
+    return [*found, by_columns(offer_rule, model, Y=Y, T=T, random_state=seed, **costs, **data)]
 
 
 def _known_chances(model: Any, n: int) -> Any:

@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 import pandas as pd
 
+from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
@@ -78,6 +79,7 @@ __all__ = [
 KNOWN = "the probabilities of treatment are known"  # the value of by_chance in check_rewards
 
 
+@takes_study
 @aligns_rows
 @stacks_target
 def check_study(

@@ -16,6 +16,7 @@ from policytree.common.calls import CallArguments, NestedParameters, either_orde
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.row_labels import aligns_rows
+from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_series, position_of, weights
 from policytree.exceptions import InputError
@@ -418,7 +419,7 @@ class RewardEstimator(NestedParameters):
                 "instrument": instrument, "study": study, "target_X": target_X, "target_W": target_W,
                 "target_weights": target_weights,
             }  # fmt: skip
-            return self.fit(**with_target(asked))
+            return by_columns(self.fit, **with_target(asked))
         check_executor(self.executor)
         observed = observe(
             Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
@@ -683,8 +684,9 @@ class RewardEstimator(NestedParameters):
         target_weights: Column | None = None,
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
-        fitted = self.fit(
-            Y, T, X=X, W=W, propensity=propensity, regression=regression, sample_weight=sample_weight, groups=groups,
+        fitted = by_columns(
+            self.fit, Y=Y, T=T, X=X, W=W, propensity=propensity, regression=regression, sample_weight=sample_weight,
+            groups=groups,
             strata=strata, event=event, horizon=horizon, target=target, entry=entry, cause=cause,
             missing_outcome=missing_outcome, instrument=instrument, study=study, target_X=target_X, target_W=target_W,
             target_weights=target_weights,

@@ -10,7 +10,6 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pandas as pd
 
-from policytree.common.calls import takes_study
 from policytree.common.validation import as_series, stratum_codes, weights
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
@@ -31,7 +30,6 @@ def stacks_target(function: Callable[P, R]) -> Callable[..., R]:
     signature = inspect.signature(function)
     collected = [p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD]
 
-    @takes_study
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         if all(kwargs.get(name) is None for name in NAMES):

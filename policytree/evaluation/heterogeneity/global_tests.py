@@ -11,9 +11,11 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
+from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import position_of
 from policytree.evaluation.estimates import Estimate, mean_estimate
@@ -93,9 +95,10 @@ class HeterogeneityTest:
         return f"{how}: {p}."
 
 
+@shares_documentation(STUDY)
+@takes_study
 @aligns_rows
 @stacks_target
-@shares_documentation(STUDY)
 def heterogeneity_test(
     Y: Column,
     T: Column,
@@ -182,9 +185,10 @@ def heterogeneity_test(
     refuse_instrument(whole, "heterogeneity_test")
     if fitted is None:
         fitted = RewardEstimator(random_state=random_state) if estimator is None else clone(estimator)
-        fitted.fit(
-            Y, T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups, strata=strata, **outcome
-        )
+        by_columns(
+            fitted.fit, Y=Y, T=T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
+            strata=strata, **outcome,
+        )  # fmt: skip
     _check_fitted(fitted, whole)
     b, rng = position_of(baseline, whole.treatments, "baseline"), generator(random_state)
     Z, averages = Covariates.fit(X, W).matrix(X, W, whole.n), _average_effects(fitted, whole, b)

@@ -14,6 +14,7 @@ from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
+from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, is_real
 from policytree.estimators import DRPolicyTree
@@ -83,9 +84,9 @@ class OfferRule:
         return f"net of {' and of '.join(said)}" if said else "before any costs"
 
 
+@shares_documentation(STUDY)
 @takes_study
 @aligns_rows
-@shares_documentation(STUDY)
 def offer_rule(
     estimator: DRPolicyTree,
     Y: Column,
@@ -173,11 +174,12 @@ def offer_rule(
         **inputs, "X": X, "W": W, "propensity": propensity, "groups": groups, "strata": strata,
         "sample_weight": sample_weight, **{name: given for name, given in outcome.items() if name != "instrument"},
     }  # fmt: skip
-    tree = over_offers(estimator).fit(**data)
+    tree = by_columns(over_offers(estimator).fit, **data)
     values = None
     if value:
-        values = cross_val_policy_value(
-            tree, **data, control=control, validation=validation, cv=cv, n_repeats=n_repeats, level=level,
+        values = by_columns(
+            cross_val_policy_value, tree, **data, control=control, validation=validation, cv=cv, n_repeats=n_repeats,
+            level=level,
             random_state=random_state, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         verdict = _net_only(values.verdict) if treatment_cost else values.verdict

@@ -10,9 +10,11 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
+from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_level
 from policytree.data.controls import recognised_control
@@ -65,9 +67,10 @@ from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import is_structured
 
 
+@shares_documentation(STUDY)
+@takes_study
 @aligns_rows
 @stacks_target
-@shares_documentation(STUDY)
 def cross_val_policy_value(
     estimator: Any,
     Y: Column,
@@ -227,8 +230,8 @@ def cross_val_policy_value(
     labels = seen.treatments.tolist()
     control = recognised_control(labels) if control is None else known_label(control, labels, "control")
     names = rule_names(seen, control, propensity is not None if randomized is None else randomized)
-    check = check_study(
-        X, T, Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
+    check = by_columns(
+        check_study, X=X, T=T, Y=Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
         known_propensity=propensity is not None, **outcome,
     )  # fmt: skip
     given = given_chances(seen, propensity)

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from policytree.common.executors import check_executor, submitted
+from policytree.common.study_columns import by_columns
 from policytree.estimators.limited import further_outcomes
 from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.policy_value.validation import Fit
@@ -123,7 +124,9 @@ class Data:
                     "outcomes and those of an instrument; use RewardEstimator or DRPolicyTree."
                 )
             known = {} if self.seen.instrument is None else self.propensities(rows)
-            y = np.asarray(estimator.predict_own_outcomes(**self.outcomes(rows), **self.covariates(rows), **known))
+            y = np.asarray(
+                by_columns(estimator.predict_own_outcomes, **self.outcomes(rows), **self.covariates(rows), **known)
+            )
         return self.net(np.tile(y[:, None], self.seen.n_arms), rows)[np.arange(len(rows)), own]
 
     def _own_outcomes_in_target(self, fitted, rows: np.ndarray) -> np.ndarray:
@@ -133,7 +136,7 @@ class Data:
             raise InputError(
                 f"{type(estimator).__name__} knows no target; use RewardEstimator or DRPolicyTree, or leave it out."
             )
-        outcome = np.asarray(estimator.predict_own_outcomes(**self.outcomes(rows), **self.covariates(rows)))
+        outcome = np.asarray(by_columns(estimator.predict_own_outcomes, **self.outcomes(rows), **self.covariates(rows)))
         if costs is not None:
             spent = estimator.status_quo_of_costs(self.seen.rows(rows), costs, **self.covariates(rows))
             outcome = outcome - spent if self.direction == "maximize" else outcome + spent
@@ -148,7 +151,7 @@ class Data:
         estimator = getattr(fitted, "reward_estimator_", fitted)
         reusable = isinstance(estimator, RewardEstimator) and self.seen.instrument is None  # else they are of offers
         known = {} if outcomes is None or not reusable else {"regression": outcomes}
-        rewards = estimator.predict_rewards(**self.observations(rows), **known)
+        rewards = by_columns(estimator.predict_rewards, **self.observations(rows), **known)
         values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
         values = self.per_person(values, rows)
         return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
@@ -379,7 +382,7 @@ def fit_finished(estimator, data: Data, rows: np.ndarray):
         Where a search answered Ctrl-C by keeping its best tree: half a value is none.
     """
     try:
-        return finished(clone(estimator).fit(**data.fit_arguments(rows)))
+        return finished(by_columns(clone(estimator).fit, **data.fit_arguments(rows)))
     except InputError as error:
         raise InputError(f"Learning again from {len(rows):,} of {data.seen.n:,} rows: {error}") from error
 

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
@@ -78,9 +79,10 @@ class HeldOutRewards:
         return sign * (self.outcomes[treatment] - self.outcomes[baseline])
 
 
+@shares_documentation(STUDY)
+@takes_study
 @aligns_rows
 @stacks_target
-@shares_documentation(STUDY)
 def held_out_rewards(
     estimator: Any,
     Y: Column,

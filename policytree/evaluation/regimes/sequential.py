@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from policytree.common.study_columns import by_columns
 from policytree.estimators.policy import PolicyTree
 from policytree.regimes.induction import (
     Known,
@@ -198,7 +199,7 @@ class SequentialScores:
             model = self._stage_scores(later).model
             own[0][sides[0].rows] = model.completed_outcomes()
             known = {"Y": outcomes[1][sides[1].rows], "T": self.test.decisions[s].given(sides[1].rows)}
-            own[1][sides[1].rows] = model.predict_own_outcomes(**known, **sides[1].known.arguments)
+            own[1][sides[1].rows] = by_columns(model.predict_own_outcomes, **known, **sides[1].known.arguments)
         sign = 1.0 if self.regime.direction == "maximize" else -1.0
         return own[0] - sign * self.train.spent_at(s), own[1] - sign * self.test.spent_at(s)
 
@@ -222,7 +223,7 @@ class SequentialScores:
         else:
             arguments = stage_arguments(self.train, s, learn.rows, own[0], learn.known) | {"propensity": chances[0]}
             with silent_on_denied(self.train, s):
-                model, given = clone(stage.reward_estimator_).fit(**arguments), chances[1]
+                model, given = by_columns(clone(stage.reward_estimator_).fit, **arguments), chances[1]
         learnt = net(
             _table(model.rewards_),
             charges(self.train, s, learn.rows, own[0], self.regime.direction),
@@ -244,7 +245,7 @@ class SequentialScores:
         if self.estimator == INVERSE_PROBABILITY:
             arguments["regression"] = np.zeros((len(side.rows), side.course.decisions[s].n_arms))
         with silent_on_denied(side.course, s):
-            return _table(model.predict_rewards(**arguments, propensity=chances))
+            return _table(by_columns(model.predict_rewards, **arguments, propensity=chances))
 
     def _predicted(self, model: RewardEstimator, side: Side) -> np.ndarray:
         """Expected outcomes (n_eligible, K) of the people who judge."""
@@ -274,7 +275,7 @@ class SequentialScores:
                 arguments = stage_arguments(self.train, s, learn.rows, outcome[learn.rows], learn.known)
                 arguments["propensity"] = self._chances[s][0]
                 with silent_on_denied(self.train, s):
-                    model = clone(self.regime.stages_[s].reward_estimator_).fit(**arguments)
+                    model = by_columns(clone(self.regime.stages_[s].reward_estimator_).fit, **arguments)
                 values, to_go = _table(model.regression_), outcome.copy()
                 best = self._best(s, learn, values)
                 to_go[learn.rows] = self._net(s, learn, values)[np.arange(len(learn.rows)), best]

@@ -12,6 +12,7 @@ from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
+from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
@@ -20,9 +21,9 @@ from policytree.weighting.reward_arguments import is_instrumental
 from policytree.weighting.reward_estimator import RewardEstimator
 
 
+@shares_documentation(STUDY)
 @takes_study
 @aligns_rows
-@shares_documentation(STUDY)
 def nuisances_without(
     estimator: Any,
     Y: Column,
@@ -95,9 +96,8 @@ def nuisances_without(
     }  # fmt: skip
     out = {}
     for name, columns in named.items():
-        fitted = clone(estimator).fit(
-            Y, T, **_without(tables, [columns] if isinstance(columns, str) else columns), **rows
-        )
+        others = _without(tables, [columns] if isinstance(columns, str) else columns)
+        fitted = by_columns(clone(estimator).fit, Y=Y, T=T, **others, **rows)
         if fitted.propensity_ is None or fitted.regression_ is None:
             raise InputError(f"method={estimator.method!r} has not both nuisances; use method='doubly_robust'.")
         out[name] = (fitted.propensity_, fitted.regression_)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_choice, check_count, is_real
 from policytree.data.features import CATEGORICAL
 from policytree.evaluation.inputs import generator
@@ -130,7 +131,7 @@ def refit_rows(estimator, rows: np.ndarray, *, data: Data, units: np.ndarray) ->
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", UnseenValueWarning)  # rare categories that a resample lacks
         arguments = data.fit_arguments(rows)
-        fitted = finished(clone(estimator).fit(**{**arguments, "groups": units[rows]}))
+        fitted = finished(by_columns(clone(estimator).fit, **{**arguments, "groups": units[rows]}))
         everybody = data.covariates(np.arange(data.seen.n))["X"]
         policy = policy_codes(fitted, everybody, pd.Index(data.seen.treatments)).astype(np.int16)
     tree = getattr(getattr(fitted, "policy_tree_", fitted), "tree_", None)

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED, STUDY
@@ -38,9 +39,10 @@ from policytree.weighting.target_arguments import stacks_target
 FEWEST = 2  # resamples, for anything to recur
 
 
+@shares_documentation(STUDY)
+@takes_study
 @aligns_rows
 @stacks_target
-@shares_documentation(STUDY)
 def policy_stability(
     estimator: Any,
     Y: Column,

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
@@ -206,9 +207,10 @@ class SurestRule:
         }  # fmt: skip
 
 
+@shares_documentation(STUDY)
+@takes_study
 @aligns_rows
 @stacks_target
-@shares_documentation(STUDY)
 def surest_rule(
     estimator: DRPolicyTree,
     Y: Column,
