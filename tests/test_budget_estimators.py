@@ -20,6 +20,7 @@ from policytree import (
     policy_spend,
     tree_path,
 )
+from policytree.common.study_columns import StudyColumns
 from policytree.estimators import constraints
 from policytree.evaluation import POLICY
 from policytree.solvers.constrained.solve import Infeasible
@@ -161,12 +162,12 @@ def doubly_robust(**options):
 
 def test_doubly_robust_trees_pass_budgets_on_also_where_they_are_refitted():
     Y, T, X = study()
-    tree = doubly_robust(budget=20.0).fit(Y, T, X=X, budget_costs={"yes": 100.0})
+    tree = doubly_robust(budget=20.0).fit(StudyColumns(Y, T, X=X, budget_costs={"yes": 100.0}))
     assert tree.spend_ <= 20.0
     assert 100.0 * np.mean(tree.predict(X) == "yes") == pytest.approx(tree.spend_)
     costs = pd.DataFrame({"no": 0.0, "yes": np.where(X["risk"] > 3, 50.0, 100.0)})
     table = cross_val_policy_value(
-        doubly_robust(budget=20.0), Y, T, X=X, budget_costs=costs, cv=2, n_repeats=1, random_state=0
+        doubly_robust(budget=20.0), StudyColumns(Y, T, X=X, budget_costs=costs), cv=2, n_repeats=1, random_state=0
     )
     assert table.estimates[POLICY].value > 0
     shares = cross_val_policy_value(doubly_robust(max_share={"yes": 0.2}), Y, T, X=X, cv=2, n_repeats=1, random_state=0)

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.evaluation import POLICY, cross_val_policy_value, policy_difference
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED
 from tests.simulations import benchmark_script
@@ -90,7 +91,7 @@ def test_costs_move_every_rule_and_every_value(rng, direction):
     model = DRPolicyTree(LinearRegression(), max_depth=1, direction=direction, random_state=0)
     options = {"X": X, "propensity": 0.5, "cv": 3, "random_state": 1}
     free = cross_val_policy_value(model, Y, T, **options)
-    charged = cross_val_policy_value(model, Y, T, **options, sample_treatment_costs={"b": 5.0})
+    charged = by_columns(cross_val_policy_value, model, Y=Y, T=T, sample_treatment_costs={"b": 5.0}, **options)
     assert set(free.policy) == set(free.plug_in) == {"a", "b"}
     assert set(charged.policy) == set(charged.plug_in) == {"a"}
     for rule, share in {"always a": 0.0, "always b": 1.0, AS_RANDOMIZED: np.mean(T == "b")}.items():
@@ -111,7 +112,11 @@ def test_rivals_are_learnt_from_the_same_rewards(rng):
         "stump": PolicyTree(max_depth=1),
     }
     table = cross_val_policy_value(
-        model, Y, T, X=X, propensity=0.5, cv=3, random_state=1, sample_treatment_costs=costs, rivals=rivals
+        model,
+        StudyColumns(Y, T, X=X, propensity=0.5, sample_treatment_costs=costs),
+        cv=3,
+        random_state=1,
+        rivals=rivals,
     )
     assert np.array_equal(table.rivals["same"], table.policy)
     assert table.differences["same"].value == 0.0

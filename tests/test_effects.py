@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Lasso, LinearRegression
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, stream_rewards
+from policytree.common.study_columns import StudyColumns
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import make_folds
 from policytree.weighting import DoublyRobust
@@ -140,10 +141,10 @@ def test_times_and_missing_outcomes(rng):
     time = np.exp(0.3 * Y)
     censoring = rng.exponential(4.0, size=300)
     model = RewardEstimator(random_state=0, model_effects="auto", n_repeats=2)
-    model.fit(np.minimum(time, censoring), T, X=X, event=(time <= censoring).astype(int), horizon=2.0)
+    model.fit(StudyColumns(np.minimum(time, censoring), T, X=X, event=(time <= censoring).astype(int), horizon=2.0))
     assert np.isfinite(model.predict_effects(X=X).to_numpy()).all()
     Y = np.where(rng.random(300) < 0.2, np.nan, Y)
-    model = RewardEstimator(random_state=0, model_effects="auto").fit(Y, T, X=X, missing_outcome="weight")
+    model = RewardEstimator(random_state=0, model_effects="auto").fit(StudyColumns(Y, T, X=X, missing_outcome="weight"))
     assert np.isfinite(model.predict_effects(X=X).to_numpy()).all()
 
 

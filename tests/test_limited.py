@@ -24,6 +24,7 @@ from policytree import (
     pareto_path,
     policy_stability,
 )
+from policytree.common.study_columns import StudyColumns
 from policytree.estimators.limited import Subgroups
 from policytree.estimators.policy import without_limits
 from policytree.evaluation import mean_estimate
@@ -227,7 +228,7 @@ def study_of_harm(n: int = 240, seed: int = 0):
 def test_harm_of_a_trial_is_limited_by_its_own_rewards():
     X, T, Y, toxic, sex = study_of_harm()
     tree = DRPolicyTree(max_depth=2, limits={"toxic": 0.15}, random_state=0)
-    tree.fit(Y, T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex)
+    tree.fit(StudyColumns(Y, T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex))
     own = RewardEstimator(random_state=0).fit_predict(toxic, T, X=X, propensity=0.5)
     np.testing.assert_allclose(tree.outcome_estimators_["toxic"].rewards_, own)
     chosen = tree.predict(X)
@@ -244,9 +245,9 @@ def test_outcomes_of_trials_that_are_refused():
     with pytest.raises(InputError, match="limits names 'toxic'"):
         tree.fit(Y, T, X=X)
     with pytest.raises(InputError, match=r"outcomes\['toxic'\]: .*120"):
-        tree.fit(Y, T, X=X, outcomes={"toxic": toxic[:120]})
+        tree.fit(StudyColumns(Y, T, X=X, outcomes={"toxic": toxic[:120]}))
     with pytest.raises(InputError, match="know no instrument"):
-        tree.fit(Y, T, X=X, outcomes={"toxic": toxic}, instrument=T)
+        tree.fit(StudyColumns(Y, T, X=X, outcomes={"toxic": toxic}, instrument=T))
 
 
 def test_held_out_harm_and_values_by_group():
@@ -254,7 +255,11 @@ def test_held_out_harm_and_values_by_group():
     tree = DRPolicyTree(LinearRegression(), max_depth=1, limits={"toxic": 0.15, "wellbeing": 0.7}, random_state=0)
     further = {"toxic": toxic, "wellbeing": (1 - toxic, "maximize")}
     values = cross_val_policy_value(
-        tree, Y, T, X=X, propensity=0.5, outcomes=further, subgroups=sex, cv=3, n_repeats=1, random_state=0
+        tree,
+        StudyColumns(Y, T, X=X, propensity=0.5, outcomes=further, subgroups=sex),
+        cv=3,
+        n_repeats=1,
+        random_state=0,
     )
     repetition = values.repetitions[0]
     harm = values.further["toxic"]
@@ -349,9 +354,13 @@ def test_a_recommended_rule_that_breaks_a_limit_is_named():
         LinearRegression(), max_depth=1, limits={"toxic": 0.1}, max_share_gap={"sex": 0.3}, random_state=0
     )
     values = cross_val_policy_value(
-        tree, Y + 2.0 * (T == "drug"), T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex, cv=3,
-        n_repeats=1, random_state=0, rivals={WITHOUT_LIMITS: without_limits(tree)},
-    )  # fmt: skip
+        tree,
+        StudyColumns(Y + 2.0 * (T == "drug"), T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex),
+        cv=3,
+        n_repeats=1,
+        random_state=0,
+        rivals={WITHOUT_LIMITS: without_limits(tree)},
+    )
     assert values.verdict.rule == "always drug"
     assert values.further["toxic"]["always drug"].value > 0.1
     (said,) = values.broken_limits()

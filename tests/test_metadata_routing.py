@@ -35,6 +35,7 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
 )
+from policytree.common.study_columns import StudyColumns
 
 CHANCES = {"drug": 0.6, "none": 0.4}
 needs_scores_through_pipelines = pytest.mark.skipif(
@@ -244,7 +245,7 @@ def test_a_search_finds_the_depth_in_either_direction(trial, routing, direction)
     sign = 1.0 if direction == "maximize" else -1.0
     model = simple(direction=direction).set_fit_request(W=True, strata=True).set_score_request(W=True)
     search = GridSearchCV(model, {"max_depth": [0, 1], "regularization": [0.0, 5.0]}, cv=KFold(3))
-    search.fit(trial["X"], sign * trial["Y"], T=trial["T"], W=trial["W"], strata=trial["site"])
+    search.fit(StudyColumns(sign * trial["Y"], trial["T"], X=trial["X"], W=trial["W"], strata=trial["site"]))
     assert search.best_params_ == {"max_depth": 1, "regularization": 0.0}
     assert search.best_score_ > 0.3 and search.best_estimator_.get_used_features() == ["age"]
     value = search.score(trial["X"], sign * trial["Y"], T=trial["T"], W=trial["W"])

@@ -6,6 +6,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value
+from policytree.common.study_columns import by_columns
 from policytree.evaluation import PLUG_IN, POLICY, mean_estimate
 from policytree.evaluation.policy_value.optimism import Judgement, optimism
 from policytree.weighting.observed import observe
@@ -88,14 +89,24 @@ def test_other_ways_to_hold_rows_out(learnt, validation):
 def test_costs_and_direction_are_those_of_the_values(trial):
     data = {k: v for k, v in trial.items() if k not in ("Y", "T")}
     options = {"cv": 3, "n_repeats": 1, "random_state": 0}
-    up = cross_val_policy_value(
-        DRPolicyTree(LinearRegression(), cv=2, random_state=0), trial["Y"], trial["T"], **data, **options,
+    up = by_columns(
+        cross_val_policy_value,
+        DRPolicyTree(LinearRegression(), cv=2, random_state=0),
+        Y=trial["Y"],
+        T=trial["T"],
         sample_treatment_costs={"right": 0.4},
-    )  # fmt: skip
-    down = cross_val_policy_value(
-        DRPolicyTree(LinearRegression(), cv=2, random_state=0, direction="minimize"), -trial["Y"], trial["T"], **data,
-        **options, sample_treatment_costs={"right": 0.4},
-    )  # fmt: skip
+        **data,
+        **options,
+    )
+    down = by_columns(
+        cross_val_policy_value,
+        DRPolicyTree(LinearRegression(), cv=2, random_state=0, direction="minimize"),
+        Y=-trial["Y"],
+        T=trial["T"],
+        sample_treatment_costs={"right": 0.4},
+        **data,
+        **options,
+    )
     np.testing.assert_allclose(up.optimism_frame().iloc[:, :4], down.optimism_frame().iloc[:, :4] * [-1, -1, -1, 1])
     assert up.optimism_frame().loc[POLICY, "optimism"] > 0
 

@@ -21,6 +21,7 @@ from policytree import (
     cross_val_policy_value,
     cross_val_regime_value,
 )
+from policytree.common.study_columns import StudyColumns
 from tests.regimes import smart, two_stages
 
 ESTIMATORS = ("doubly_robust", "inverse_probability", "plug_in")
@@ -143,7 +144,9 @@ def test_a_sequence_of_one_stage_is_an_arm():
     folds = np.arange(120) % 2
     regime = judge(TreatmentRegime(linear()), [stage], cv=folds, n_repeats=None)
     arms = cross_val_policy_value(
-        linear(), stage.Y, stage.T, X=stage.X, propensity=stage.propensity, sample_treatment_costs=stage.costs, cv=folds
+        linear(),
+        StudyColumns(stage.Y, stage.T, X=stage.X, propensity=stage.propensity, sample_treatment_costs=stage.costs),
+        cv=folds,
     )
     for arm in "ABC":
         found, expected = regime.estimates[f"always {arm}"], arms.estimates[f"always {arm}"]

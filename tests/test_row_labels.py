@@ -40,6 +40,7 @@ from policytree import (
     surest_rule,
 )
 from policytree.common.row_labels import NAMES, aligned_rows
+from policytree.common.study_columns import StudyColumns, by_columns
 
 N = 120
 
@@ -246,23 +247,40 @@ WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the 
     "second opinion": lambda d: cross_val_policy_value(
         model(), **but(d, "propensity"), cv=2, n_repeats=1, random_state=0, second_opinion="logit"
     ),
-    "outcomes": lambda d: cross_val_policy_value(
-        model(limits={"harm": 10.0}), **d, outcomes={"harm": (d["Y"] ** 2, "minimize")}, cv=2, n_repeats=1,
+    "outcomes": lambda d: by_columns(
+        cross_val_policy_value,
+        model(limits={"harm": 10.0}),
+        outcomes={"harm": (d["Y"] ** 2, "minimize")},
+        cv=2,
+        n_repeats=1,
         random_state=0,
+        **d,
     ),
-    "costs": lambda d: cross_val_policy_value(
-        model(budget=0.7), **d, sample_treatment_costs={1: d["sample_weight"]}, cv=2, n_repeats=1, random_state=0,
+    "costs": lambda d: by_columns(
+        cross_val_policy_value,
+        model(budget=0.7),
+        sample_treatment_costs={1: d["sample_weight"]},
         budget_costs={1: d["sample_weight"]},
+        cv=2,
+        n_repeats=1,
+        random_state=0,
+        **d,
     ),
-    "subgroups": lambda d: cross_val_policy_value(
-        model(), **d, subgroups=d["strata"].to_frame("block"), cv=2, n_repeats=1, random_state=0
+    "subgroups": lambda d: by_columns(
+        cross_val_policy_value, model(), subgroups=d["strata"].to_frame("block"), cv=2, n_repeats=1, random_state=0, **d
     ),
     "stability": lambda d: policy_stability(model(), **d, n_resamples=4, random_state=0),
     "surest": lambda d: surest_rule(model(), **d, n_candidates=3, random_state=0),
     "heterogeneity": lambda d: heterogeneity_test(**d, n_blocks=2, random_state=0),
-    "target": lambda d: cross_val_policy_value(
-        model(), **but(d, "propensity", "strata"), target_X=d["X"][:60] + 0.01, target_W=d["W"][:60], cv=2,
-        n_repeats=1, random_state=0,
+    "target": lambda d: by_columns(
+        cross_val_policy_value,
+        model(),
+        target_X=d["X"][:60] + 0.01,
+        target_W=d["W"][:60],
+        cv=2,
+        n_repeats=1,
+        random_state=0,
+        **but(d, "propensity", "strata"),
     ),
     "report": lambda d: StudyReport(
         model().fit(**d), **but(d, "propensity"), results=[cross_val_policy_value(model(), **d, cv=2, n_repeats=1)]
@@ -270,19 +288,32 @@ WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the 
     "without": lambda d: nuisances_without(RewardEstimator(cv=2, random_state=0), covariates=["a"], **d),
     "matching": lambda d: MatchingRewards().fit(**{name: d[name] for name in ("Y", "T", "X", "groups")}),
     "regime": lambda d: cross_val_regime_value(
-        TreatmentRegime(model()), [Stage(d["T"], X=d["X"], propensity=0.5), Stage(
-            1 - d["T"].sample(frac=1, random_state=0).set_axis(d["T"].index), X=d["X"], Y=d["Y"], propensity=0.5
-        )], cv=2, n_repeats=1, random_state=0,
+        TreatmentRegime(model()),
+        [
+            Stage(d["T"], X=d["X"], propensity=0.5),
+            Stage(1 - d["T"].sample(frac=1, random_state=0).set_axis(d["T"].index), X=d["X"], Y=d["Y"], propensity=0.5),
+        ],
+        cv=2,
+        n_repeats=1,
+        random_state=0,
     ),
     "offers": lambda d: offer_rule(
-        DRPolicyTree(max_depth=1, cv=2, random_state=0), d["Y"], (d["T"] * (d["W"]["c"] > -1)).astype(int), X=d["X"],
-        instrument=d["T"], value=False, random_state=0,
+        DRPolicyTree(max_depth=1, cv=2, random_state=0),
+        StudyColumns(d["Y"], (d["T"] * (d["W"]["c"] > -1)).astype(int), X=d["X"], instrument=d["T"]),
+        value=False,
+        random_state=0,
     ),
-    "times": lambda d: cross_val_policy_value(
-        model(), **{**but(d, "propensity"), "Y": d["Y"].abs() + 1}, event=(d["W"]["c"] < 1).astype(int), horizon=1.3,
-        cv=2, n_repeats=1, random_state=0,
+    "times": lambda d: by_columns(
+        cross_val_policy_value,
+        model(),
+        event=(d["W"]["c"] < 1).astype(int),
+        horizon=1.3,
+        cv=2,
+        n_repeats=1,
+        random_state=0,
+        **{**but(d, "propensity"), "Y": d["Y"].abs() + 1},
     ),
-}  # fmt: skip
+}
 
 
 def model(**arguments) -> DRPolicyTree:

@@ -17,6 +17,7 @@ from policytree import (
     instrument_summary,
     policy_difference,
 )
+from policytree.common.study_columns import StudyColumns
 from policytree.evaluation.sensitivity.exclusion import BoundedBias
 
 SETTINGS = {"model_uptake": LogisticRegression(), "random_state": 0}
@@ -35,7 +36,9 @@ def study(n, rng, *, offers=2, effect=1.0, direct=0.0):
 
 def fitted(data, estimand="compliers", **arguments):
     model = RewardEstimator(LinearRegression(), LogisticRegression(), "instrument", estimand=estimand, **SETTINGS)
-    return model.fit(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"], **arguments)
+    return model.fit(
+        StudyColumns(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"], **arguments)
+    )
 
 
 def test_with_two_offers_the_gain_is_off_by_the_share_of_people_who_differ(rng):
@@ -124,7 +127,7 @@ def test_small_dirty_tables_and_rows_that_chose_the_policy(rng):
     data = study(150, rng).assign(taken=lambda d: np.where(d["taken"] == 1, "took", "declined"))
     data.loc[::9, "x"] = np.nan
     model = RewardEstimator(method="instrument", random_state=0)
-    model.fit(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"])
+    model.fit(StudyColumns(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"]))
     rule = np.where(data["x"] > 0, "took", "declined")
     found = exclusion_sensitivity(rule, model, sample_weight=rng.uniform(0.5, 2.0, 150))
     assert np.isnan(found.interval_gamma) and "those that chose the policy" in str(found)

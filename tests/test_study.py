@@ -148,7 +148,9 @@ def test_a_tree_and_its_values_are_those_of_the_columns():
     by_study = cross_val_policy_value(model, study, **how)
     stated = DRPolicyTree(max_depth=1, cv=2, random_state=0, direction="maximize")
     stated.fit(TABLE["score"], **columns)
-    by_columns = cross_val_policy_value(stated, TABLE["score"], columns.pop("T"), control="none", **columns, **how)
+    by_columns = by_columns(
+        cross_val_policy_value, stated, Y=TABLE["score"], T=columns.pop("T"), control="none", **columns, **how
+    )
     assert str(by_study.verdict) == str(by_columns.verdict)
     assert by_study.verdict.reference == "always none"
     pd.testing.assert_frame_equal(by_study.to_frame(), by_columns.to_frame())

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 import policytree
 from policytree import InputError, RewardEstimator, check_rewards, load_dataset
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets import DATASET_NAMES
 from policytree.study_check import findings_beside
 from policytree.study_check.findings import (
@@ -446,10 +447,10 @@ def test_a_treatment_of_which_nobody_is_censored_while_others_are(rng):
     X = pd.DataFrame({"age": rng.integers(20, 80, size=200)})
     event = rng.uniform(size=200) < 0.6
     asked = {"horizon": 90.0}
-    assert not check_study(X, T, time, event=event, **asked).of("warning")
-    found = check_study(X, T, time, event=event | (T == "new"), **asked).of("warning")
+    assert not by_columns(check_study, X=X, T=T, Y=time, event=event, **asked).of("warning")
+    found = by_columns(check_study, X=X, T=T, Y=time, event=event | (T == "new"), **asked).of("warning")
     assert [(f.kind, f.treatment) for f in found] == [("not censored", "new")]
-    notes = check_study(X, T, time, event=np.ones(200), **asked).of("note")
+    notes = by_columns(check_study, X=X, T=T, Y=time, event=np.ones(200), **asked).of("note")
     assert "every outcome is known" in " ".join(f.found for f in notes)
 
 
@@ -458,7 +459,7 @@ def test_an_event_that_is_named_is_no_censored_outcome(rng):
     X, T, time_seen, died = survival(rng)
     Y = pd.Series(time_seen, name="time")
     for event in (died, died == 1, pd.Series(died, name="status")):
-        assert check_study(X, T, Y, event=event).findings == ()
+        assert check_study(StudyColumns(Y, T, X=X, event=event)).findings == ()
     how = {"event": died, "horizon": 300, "target": "survival"}
     other = np.where(np.arange(300) % 9 == 0, 1 - died, died)  # of another event, which is often the same
     found = check_study(X.assign(status=1 + died, relapse=other), T, Y, **how).findings
@@ -466,12 +467,14 @@ def test_an_event_that_is_named_is_no_censored_outcome(rng):
     rare = np.zeros(300, dtype=int)
     rare[:5] = 1  # any column of two values tells nearly all rows that they were censored
     rare[-20:] = 1
-    found = check_study(X.assign(female=rng.integers(2, size=300)), T, Y, event=rare, horizon=100).findings
+    found = check_study(
+        StudyColumns(Y, T, X=X.assign(female=rng.integers(2, size=300)), event=rare, horizon=100)
+    ).findings
     assert about_events(found) == []
-    causes = check_study(X.assign(end=2 * died), T, Y, event=2 * died, cause=2)
+    causes = check_study(StudyColumns(Y, T, X=X.assign(end=2 * died), event=2 * died, cause=2))
     assert about_events(causes.findings) == [("serious", KNOWS_EVENT, "end")]
     with pytest.raises(InputError, match="lies beyond all follow-up"):
-        check_study(X, T, Y, event=died, horizon=1e6)
+        check_study(StudyColumns(Y, T, X=X, event=died, horizon=1e6))
 
 
 def test_missing_outcomes_are_not_looked_at(rng):
@@ -479,7 +482,7 @@ def test_missing_outcomes_are_not_looked_at(rng):
     Y = pd.Series(X["age"] + 0.1 * rng.normal(size=300), name="score").where(rng.random(300) < 0.8)
     with pytest.raises(InputError, match="missing_outcome='weight'"):
         check_study(X, T, Y)
-    found = check_study(X, T, Y, missing_outcome="weight").findings
+    found = check_study(StudyColumns(Y, T, X=X, missing_outcome="weight")).findings
     assert [(f.severity, f.column) for f in found] == [("serious", "age")]
 
 

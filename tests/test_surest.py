@@ -10,6 +10,7 @@ from scipy.stats import t as student_t
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, InputError, PolicyTree, near_ties, policy_difference, surest_rule
+from policytree.common.study_columns import by_columns
 from policytree.evaluation.inference.simultaneous import critical_values, upper_critical_values
 from policytree.serialization import from_json
 from tests.simulations import benchmark_script
@@ -69,7 +70,7 @@ def test_more_candidates_never_raise_the_bound_of_one(found):
 
 
 def test_a_control_has_the_bound_zero():
-    found = surest_rule(model(), **study(effect=0.0), control="none", random_state=0)
+    found = by_columns(surest_rule, model(), control="none", random_state=0, **study(effect=0.0))
     frame = found.candidates
     assert frame.loc["always none", ["gain", "lower"]].tolist() == [0.0, 0.0]
     assert np.isnan(frame.loc["always none", "standard_error"])
@@ -87,7 +88,9 @@ def test_minimising_the_negative_outcome_is_the_same(found):
 
 
 def test_costs_count():
-    dear = surest_rule(model(), **study(), sample_treatment_costs={"drug": 3.0, "none": 0.0}, random_state=0)
+    dear = by_columns(
+        surest_rule, model(), sample_treatment_costs={"drug": 3.0, "none": 0.0}, random_state=0, **study()
+    )
     assert dear.surest.name == dear.largest.name == "always none" and not dear.shown
     assert sorted(dear.candidates.index) == ["always drug", "always none"]
 
@@ -136,7 +139,7 @@ def dirty(n=240):
 @pytest.mark.filterwarnings("ignore::policytree.UnseenValueWarning")
 def test_small_dirty_data():
     data = dirty()
-    found = surest_rule(model(min_samples_leaf=10), **data, control="none", random_state=1)
+    found = by_columns(surest_rule, model(min_samples_leaf=10), control="none", random_state=1, **data)
     assert found.n_clusters == len(np.unique(data["groups"][found.rows][data["sample_weight"][found.rows] > 0]))
     learning = np.setdiff1d(np.arange(240), found.rows)
     assert np.intersect1d(data["groups"][found.rows], data["groups"][learning]).size == 0
@@ -152,7 +155,7 @@ def test_bad_input():
     with pytest.raises(InputError, match="surest_rule takes a DRPolicyTree; got PolicyTree"):
         surest_rule(PolicyTree(), **data)
     with pytest.raises(InputError, match="control is 'placebo'; the treatments are drug, none"):
-        surest_rule(model(), **data, control="placebo")
+        by_columns(surest_rule, model(), control="placebo", **data)
     with pytest.raises(InputError, match="n_candidates"):
         surest_rule(model(), **data, n_candidates=0)
     with pytest.raises(InputError, match="level"):
@@ -162,7 +165,7 @@ def test_bad_input():
     with pytest.raises(InputError, match="epsilon and slack both say"):
         surest_rule(model(), **data, epsilon=0.1, slack=0.1)
     with pytest.raises(InputError, match="leave the target out"):
-        surest_rule(model(), **data, target_X=data["X"].iloc[:30])
+        by_columns(surest_rule, model(), target_X=data["X"].iloc[:30], **data)
     with pytest.raises(InputError, match="honest"):
         surest_rule(model(), **data, honest=1.0)
 

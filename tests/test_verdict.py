@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value
 from policytree.cli.controls import control_among
+from policytree.common.study_columns import by_columns
 from policytree.data.controls import recognised_control
 from policytree.evaluation import Reason, compare_rules, mean_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best_arm
@@ -284,10 +285,10 @@ def test_the_control_is_named_as_python_compares(rng):
     X, T = pd.DataFrame({"x": rng.normal(size=n)}), rng.integers(0, 2, n).astype(float)
     data = {"Y": rng.normal(size=n), "T": T, "X": X, "propensity": 0.5}
     model = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0)
-    found = cross_val_policy_value(model, **data, cv=2, n_repeats=1, control=0, random_state=0).verdict
+    found = by_columns(cross_val_policy_value, model, control=0, cv=2, n_repeats=1, random_state=0, **data).verdict
     assert found.reference == "always 0.0"
     with pytest.raises(ValueError, match=r"control is 2; the treatments are 0.0, 1.0"):
-        cross_val_policy_value(model, **data, cv=2, n_repeats=1, control=2, random_state=0)
+        by_columns(cross_val_policy_value, model, control=2, cv=2, n_repeats=1, random_state=0, **data)
 
 
 def test_treatments_are_judged_by_the_scores_of_all_repetitions_averaged(rng):
@@ -316,7 +317,7 @@ def test_what_was_drawn_by_lot_is_never_what_people_got(rng):
     how = {"cv": 2, "n_repeats": 1, "random_state": 0}
     trial = cross_val_policy_value(model, **data, propensity=dict.fromkeys("abc", 1 / 3), **how)
     assert "as randomised" in trial.estimates and QUO not in trial.estimates and trial.verdict.reference is None
-    told = cross_val_policy_value(model, **data, randomized=True, **how)
+    told = by_columns(cross_val_policy_value, model, randomized=True, **data, **how)
     assert list(told.estimates) == list(trial.estimates)
     observed = cross_val_policy_value(model, **data, **how)
     assert QUO in observed.estimates and observed.verdict.reference == QUO

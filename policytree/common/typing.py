@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,3 +13,12 @@ Table: TypeAlias = ArrayLike  # shape (n, p)
 Column: TypeAlias = ArrayLike | Sequence[Any]  # shape (n,); labels may be of any type
 PerTreatment: TypeAlias = float | Mapping[Any, Any] | ArrayLike  # numbers by treatment: (K,), (n, K), or by label
 Seed: TypeAlias = int | np.random.RandomState | None
+
+
+class BesideArguments(TypedDict, total=False):
+    """What calls with arrays take beside Y, T and X; a study says more."""
+
+    W: Table | None
+    propensity: PerTreatment | None
+    sample_weight: Column | None
+    groups: Column | None

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, Self, TypedDict, Unpack, overload
+from typing import Any, ClassVar, Literal, Self, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.model_count import more_models_follow
 from policytree.common.row_labels import aligns_rows
 from policytree.common.study_columns import by_columns
-from policytree.common.typing import Column, PerTreatment, Table
+from policytree.common.typing import BesideArguments, Column, PerTreatment, Table
 from policytree.common.validation import arm_column, sorted_labels
 from policytree.data.feature_encoder import FeatureEncoder
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
@@ -42,37 +42,6 @@ from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
 from policytree.weighting.stacked import study_mask
 from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import is_structured, warn_of_direction
-
-
-class _ScoreArguments(TypedDict, total=False):
-    """What ``score`` takes beside Y, T and X, for type checkers."""
-
-    W: Table | None
-    propensity: PerTreatment | None
-    sample_weight: Column | None
-    groups: Column | None
-    sample_treatment_costs: PerTreatment | None
-    event: Column | None
-    entry: Column | None
-    instrument: Column | None
-    study: Column | None
-
-
-class _FitArguments(_ScoreArguments, total=False):
-    """What ``fit`` takes beside Y, T and X."""
-
-    horizon: float | None
-    target: str | None
-    cause: Any
-    missing_outcome: str
-    strata: Column | Table | None
-    budget_costs: PerTreatment | None
-    outcomes: Mapping[str, Any] | None
-    subgroups: Table | None
-    target_X: Table | None
-    target_W: Table | None
-    target_weights: Column | None
-    direction: str | None
 
 
 @shares_documentation(PolicyTree)
@@ -225,9 +194,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
     @overload
     def fit(self, study: CallArguments, /) -> Self: ...
     @overload
-    def fit(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[_FitArguments]) -> Self: ...
+    def fit(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[BesideArguments]) -> Self: ...
     @overload
-    def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
+    def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[BesideArguments]) -> Self: ...
 
     @shares_documentation(PolicyTree.fit, RewardEstimator.fit)
     @either_order
@@ -281,18 +250,6 @@ class DRPolicyTree(NotebookView, SearchArguments):
         sample_weight : array-like of shape (n,), optional
         groups : array-like of shape (n,), optional
             Clusters; never split between folds.
-        strata : array-like of shape (n,) or table, optional
-            Blocks within which treatment was assigned; folds are balanced over them (:meth:`RewardEstimator.fit`).
-        outcomes : mapping of name to column of n numbers, optional
-            Further outcomes, of which ``limits`` speak: their doubly robust rewards are estimated as those of ``Y``, by
-            the same folds. A pair of a column and "maximize" is an outcome of which more is better, and whose limit is
-            the least mean.
-        direction : {"maximize", "minimize"}, optional
-            Which way the outcome is better, if the estimator does not say so; a study does.
-        instrument : array-like of shape (n,), optional
-            What every row was offered or encouraged to, where people choose treatments for reasons of their own: a tree
-            for the compliers (``RewardEstimator(method="instrument", estimand="compliers")``), unless ``rewards`` says
-            otherwise. ``propensity`` is then the known probability of the offers.
 
         Returns
         -------
@@ -410,9 +367,11 @@ class DRPolicyTree(NotebookView, SearchArguments):
         return rewards if rewards.random_state is not None else rewards.set_params(random_state=self.random_state)
 
     @overload
-    def score(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[_ScoreArguments]) -> float: ...
+    def score(self, study: CallArguments, /) -> float: ...
     @overload
-    def score(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_ScoreArguments]) -> float: ...
+    def score(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[BesideArguments]) -> float: ...
+    @overload
+    def score(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[BesideArguments]) -> float: ...
 
     @scored_with_treatments
     @shares_documentation(fit)
@@ -447,8 +406,6 @@ class DRPolicyTree(NotebookView, SearchArguments):
             Clusters: rows of those that were in the fit are judged only by nuisance models that did not see them; the
             tree did.
         sample_weight : array-like of shape (n,), optional
-        sample_treatment_costs : mapping, array-like of shape (K,) or (n, K), optional
-            What the treatments cost, in the outcome's unit: the value is then net of them.
 
         Raises
         ------

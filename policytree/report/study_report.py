@@ -64,19 +64,8 @@ class StudyReport(Report):
         Further confounders.
     groups : column of shape (n,), optional
         Clusters, such as persons with several rows.
-    strata : column of shape (n,), or table, optional
-        Blocks within which treatment was assigned.
     sample_weight : column of shape (n,), optional
         Weights >= 0.
-    event, entry, cause, missing_outcome : optional
-        How outcomes were observed, as :meth:`policytree.RewardEstimator.fit` takes it: the model must have been fitted
-        with the same. Means as observed are then those of the curves of Kaplan and Meier, or of the outcomes that are
-        not missing.
-    horizon, target : float and str, optional
-        Those of the fit, unless given.
-    instrument : column of n labels, optional
-        What every row was offered, as the model was fitted with it. Values are then gains over the first treatment, and
-        a section says who takes what they are offered.
     offer_costs : mapping, array of shape (M,) or (n, M), optional
         What the offers cost, in the outcome's unit, whether they are taken or not. With it or ``treatment_cost`` the
         report learns the best tree over offers, and computes its held-out value, by :func:`policytree.offer_rule`; pass

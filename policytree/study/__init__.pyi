@@ -1,6 +1,7 @@
 """The public names, for type checkers, editors and ``policytree.common.lazy``."""
 
 from policytree.study.assignments import Assignment as Assignment
+from policytree.study.assignments import Combined as Combined
 from policytree.study.assignments import Given as Given
 from policytree.study.assignments import Offered as Offered
 from policytree.study.outcomes import Event as Event

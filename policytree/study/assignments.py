@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from policytree.exceptions import InputError
+from policytree.study.columns import names_of
 
 
 class Assignment(ABC):
@@ -98,8 +100,42 @@ class Offered(Assignment):
         return {"T": table[self.column], "instrument": table[self.by]}
 
 
-def as_assignment(treatment: str | Assignment) -> Assignment:
-    """A column's name as the kind :class:`Given`; a kind as it is.
+@dataclass(frozen=True, slots=True)
+class Combined(Assignment):
+    """Several treatments at once, a column each: their combinations are the arms.
+
+    Labels are those of :func:`policytree.combine_treatments`.
+
+    Parameters
+    ----------
+    of : tuple of str
+        Columns of the treatments.
+
+    Examples
+    --------
+    >>> from policytree.study import Combined
+    >>> Combined(("drug", "physio")).column
+    'drug and physio'
+    """
+
+    of: tuple[str, ...]
+
+    @property
+    def column(self) -> str:  # type: ignore[override]
+        """The columns' names in words."""
+        return " and ".join(self.of)
+
+    def columns(self) -> dict[str, str]:
+        """The column of every treatment."""
+        return {f"treatment {name}": name for name in self.of}
+
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """``T``, a table."""
+        return {"T": table[list(self.of)]}
+
+
+def as_assignment(treatment: str | Sequence[str] | Assignment) -> Assignment:
+    """A column's name as the kind :class:`Given`, several names as :class:`Combined`; a kind as it is.
 
     Raises
     ------
@@ -108,8 +144,11 @@ def as_assignment(treatment: str | Assignment) -> Assignment:
     """
     if isinstance(treatment, str):
         return Given(treatment)
+    if isinstance(treatment, list | tuple) and len(treatment) > 1:
+        return Combined(names_of(treatment, "treatment"))
     if not isinstance(treatment, Assignment):
         raise InputError(
-            f"treatment must be the name of a column or a kind of assignment (Given, Offered); got {treatment!r}."
+            "treatment must be the name of a column, names of several, or a kind of assignment (Given, Combined, "
+            f"Offered); got {treatment!r}."
         )
     return treatment

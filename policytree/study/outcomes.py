@@ -169,7 +169,9 @@ class TimeToEvent(Outcome):
     cause : optional
         The value of ``event`` that is asked about, where there are several causes; 0 then stands for censoring.
     horizon : float, optional
-        Time up to which events count. By default the rows decide (:meth:`policytree.RewardEstimator.fit`).
+        Time up to which events count, in the unit of ``time``. By default the last time at which a tenth of every
+        treatment's rows is still followed, or 95 % of their outcomes are known (the event came before, or they were
+        followed until then).
     measure : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
         What an outcome counts for: the restricted mean survival time (the default) or the probability of no event;
         with ``cause``, the time lost to it (the default then) or its cumulative incidence.

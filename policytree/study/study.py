@@ -30,6 +30,7 @@ from policytree.weighting.target_arguments import with_target
 DIRECTIONS = ("maximize", "minimize")
 BETTER = {"maximize": "larger is better", "minimize": "smaller is better", None: "nobody said which way is better"}
 FOUND = ("table", "notes", "observed")  # fields that are no roles
+COSTS = ("arm_costs", "budget_costs")
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless they are named as covariates
 
 
@@ -44,9 +45,10 @@ class Study(CallArguments):
     ----------
     table : table of shape (n, columns)
         A row per person (or per person and visit, with ``cluster``), columns with names: pandas, polars, pyarrow.
-    treatment : str or Assignment
-        Column of the treatment that every row got; or a kind of assignment (:class:`policytree.study.Offered`, where
-        people could refuse).
+    treatment : str, sequence of str, or Assignment
+        Column of the treatment that every row got; columns of several treatments at once, whose combinations become
+        the arms (:class:`policytree.study.Combined`); or another kind of assignment (:class:`policytree.study.Offered`,
+        where people could refuse).
     outcome : str or Outcome
         Column of the outcome, a number; or a kind of outcome: :class:`policytree.study.Event`,
         :class:`policytree.study.MayBeMissing`, :class:`policytree.study.TimeToEvent`.
@@ -75,6 +77,8 @@ class Study(CallArguments):
         Column of sampling weights >= 0.
     arm_costs : mapping of label to number or str
         What treatments cost in the outcome's unit: numbers, or names of columns. Values of rules are net of them.
+    budget_costs : mapping of label to number or str
+        What treatments take of a budget, in its unit: numbers, or names of columns. It is no part of values.
     further_outcomes : mapping of str to {"minimize", "maximize"}
         Columns of further outcomes, which rules are judged by or limited in, and which way they are better.
     subgroups : sequence of str
@@ -127,6 +131,7 @@ class Study(CallArguments):
     strata: tuple[str, ...]
     weights: str | None
     arm_costs: Mapping[Any, float | str]
+    budget_costs: Mapping[Any, float | str]
     further_outcomes: Mapping[str, str]
     subgroups: tuple[str, ...]
     population: Population | None
@@ -139,7 +144,7 @@ class Study(CallArguments):
         self,
         table: Table,
         *,
-        treatment: str | Assignment,
+        treatment: str | Sequence[str] | Assignment,
         outcome: str | Outcome,
         direction: str | None = None,
         covariates: Sequence[str] | None = None,
@@ -152,6 +157,7 @@ class Study(CallArguments):
         strata: Sequence[str] = (),
         weights: str | None = None,
         arm_costs: Mapping[Any, float | str] | None = None,
+        budget_costs: Mapping[Any, float | str] | None = None,
         further_outcomes: Mapping[str, str] | None = None,
         subgroups: Sequence[str] = (),
         population: Population | None = None,
@@ -167,6 +173,7 @@ class Study(CallArguments):
             confounders=names_of(confounders, "confounders"), propensity=propensity, randomized=randomized,
             control=control, cluster=cluster,
             strata=names_of(strata, "strata"), weights=weights, arm_costs=dict(arm_costs or {}),
+            budget_costs=dict(budget_costs or {}),
             further_outcomes=dict(further_outcomes or {}), subgroups=names_of(subgroups, "subgroups"),
             population=population, unit=unit, name=name, notes=(),
         )  # fmt: skip
@@ -203,10 +210,11 @@ class Study(CallArguments):
             propensity_matrix(self._propensity(), observed.n, assigned.treatments, assigned.what)
         if self.control is not None:
             position_of(self.control, observed.treatments, "control")
-        for label, cost in self.arm_costs.items():
-            position_of(label, observed.treatments, "arm_costs")
-            if isinstance(cost, str):
-                require_column(self.table, cost, f"arm_costs of {label}")
+        for role in COSTS:
+            for label, cost in getattr(self, role).items():
+                position_of(label, observed.treatments, role)
+                if isinstance(cost, str):
+                    require_column(self.table, cost, f"{role} of {label}")
         for column, way in self.further_outcomes.items():
             check_choice(way, f"further_outcomes[{column!r}]", DIRECTIONS)
         if self.population is not None:
@@ -277,7 +285,7 @@ class Study(CallArguments):
             "confounders": ", ".join(self.confounders), "strata": ", ".join(self.strata), "weights": self.weights or "",
             "offers": self.treatment.assigned if self.observed.instrument is not None else "",
             "costs": ", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items()),
-            "population": "" if self.population is None else f"{len(self.population.people):,} other people",
+            "population": "" if self.population is None else str(self.population),
         }  # fmt: skip
         return found | {about: text for about, text in more.items() if text}
 
@@ -299,7 +307,9 @@ class Study(CallArguments):
 
     def data_arguments(self) -> dict[str, Any]:
         """``Y, T, sample_weight, groups, strata``, how outcomes and treatments were observed, and other people."""
-        of_population = {} if self.population is None else self.population.arguments(self.covariates, self.confounders)
+        of_population = (
+            {} if self.population is None else self.population.arguments(self.table, self.covariates, self.confounders)
+        )
         return self._observed_arguments() | of_population
 
     def fit_arguments(self) -> dict[str, Any]:
@@ -312,6 +322,7 @@ class Study(CallArguments):
         return {
             **self.fit_arguments(),
             "sample_treatment_costs": self._by_label(self.arm_costs) or None,
+            "budget_costs": self._by_label(self.budget_costs) or None,
             "outcomes": {name: (table[name].astype(np.float64), way) for name, way in self.further_outcomes.items()}
             or None,
             "subgroups": table[list(self.subgroups)] if self.subgroups else None,
@@ -377,8 +388,10 @@ class Study(CallArguments):
         for role in ("confounders", "subgroups"):
             yield from ((role, column) for column in getattr(self, role))
         yield from (("strata", column) for column in self.strata if column in self.confounders)
+        if self.population is not None and self.population.weights is not None:
+            yield "population", self.population.weights
         yield from (("propensity", column) for column in _columns_in(self.propensity))
-        yield from (("arm_costs", column) for column in _columns_in(self.arm_costs))
+        yield from ((role, column) for role in COSTS for column in _columns_in(getattr(self, role)))
 
 
 def replace_table(study: Study, table: pd.DataFrame) -> Study:

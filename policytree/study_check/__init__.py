@@ -114,15 +114,6 @@ def check_study(
         Further confounders.
     groups, sample_weight : columns of shape (n,), optional
         Clusters, such as persons with several rows; weights >= 0.
-    strata : column of n labels, or table, optional
-        Blocks within which treatment was assigned.
-    known_propensity : bool
-        Whether the probabilities of treatment are known; the check of constant probabilities is then left out.
-    **outcome : optional
-        ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome``
-        where some of Y are missing, ``instrument`` where people may refuse what they were offered: as
-        :meth:`policytree.RewardEstimator.fit` takes them. With an instrument the checks of how treatment was given are
-        of the offers, and rare offers, and offers that hardly change what people take, are found.
 
     Returns
     -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
+from typing import Any, ClassVar, Self, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.row_labels import aligns_rows
 from policytree.common.study_columns import by_columns
-from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.common.typing import BesideArguments, Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_series, position_of, weights
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import CrossFit, by_default_settings
@@ -74,31 +74,10 @@ from policytree.weighting.treated import DoublyRobustTreated
 LEAST_DIVISOR = 1e-3  # of targeting, where min_propensity is smaller: no row then outweighs a thousand others
 
 
-class _NewRowArguments(TypedDict, total=False):
-    """What ``predict_rewards`` takes beside Y, T and X, for type checkers."""
+class NuisanceArguments(BesideArguments, total=False):
+    """The same with expected outcomes from elsewhere."""
 
-    W: Table | None
-    propensity: PerTreatment | None
     regression: PerTreatment | None
-    groups: Column | None
-    event: Column | None
-    entry: Column | None
-    instrument: Column | None
-    study: Column | None
-    sample_weight: Column | None
-
-
-class _FitArguments(_NewRowArguments, total=False):
-    """What ``fit`` takes beside Y, T and X."""
-
-    strata: Column | Table | None
-    horizon: float | None
-    target: str | None
-    cause: Any
-    missing_outcome: str
-    target_X: Table | None
-    target_W: Table | None
-    target_weights: Column | None
 
 
 @dataclass(eq=False, repr=False)
@@ -292,9 +271,9 @@ class RewardEstimator(NestedParameters):
     @overload
     def fit(self, study: CallArguments, /) -> Self: ...
     @overload
-    def fit(self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[_FitArguments]) -> Self: ...
+    def fit(self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[NuisanceArguments]) -> Self: ...
     @overload
-    def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> Self: ...
+    def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[NuisanceArguments]) -> Self: ...
 
     @either_order
     @by_default_settings
@@ -349,44 +328,6 @@ class RewardEstimator(NestedParameters):
             Reaches every learner whose ``fit`` takes it.
         groups : column of n cluster labels, optional
             Rows of one cluster are never split between fitting and judging.
-        strata : column of n labels, or table of several such columns, optional
-            Blocks (sites, say) within which treatment was assigned: drawn folds hold each treatment of each block in
-            equal numbers, as far as sizes and clusters allow. Put what predicts the outcome in X or W as well.
-        event : column of n values, optional
-            Y are times to an event: 1 (or True) where the event was seen, 0 where the row was censored then. With
-            ``cause``, 0 for censored and other values for the causes. A structured array Y with a boolean and a numeric
-            field, as scikit-survival's ``Surv`` makes them, says both.
-        horizon : float, optional
-            Time up to which events count, in the unit of Y. By default the last time at which a tenth of every
-            treatment's rows is still followed, or 95 % of their outcomes are known (the event came before, or they were
-            followed until then).
-        target : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
-            What a reward is: the mean time without event up to the horizon (restricted mean survival time, the
-            default); the probability of no event up to it; with ``cause``, the mean time lost to that cause up to the
-            horizon (the default then), or the probability of an event of that cause. Of the last two, less is better
-            where the event is bad.
-        entry : column of n numbers, optional
-            Times from which on rows were under observation (left truncation), before Y. Rewards are then about rows
-            that are free of events at their entry; put ``entry`` into X or W as well.
-        cause : optional
-            The value of ``event`` that is asked about, where there are several causes (competing risks).
-        missing_outcome : {"refuse", "weight"}
-            Whether rows of which Y is missing are refused, or stay: outcomes are then learnt from the others, and their
-            residuals divided by the probability of being seen as well, given X, W and T.
-        instrument : column of n labels, optional
-            With ``method="instrument"``: what every row was offered or encouraged to, which moves people towards
-            treatments and bears on outcomes in no other way, given X and W, which must not hold it. Two values or
-            several.
-        study : column of n booleans (or 0 and 1), optional
-            True for rows of the study, False for people of a target, about whom the rewards then are
-            (:class:`policytree.weighting.DoublyRobustTarget`). Of the target only covariates are read; Y, T and the
-            rest may be missing there.
-        target_X, target_W : table of shape (m, p), optional
-            In place of ``study``: covariates of people of the target, with the columns of X and W. They become rows
-            below those of the study. People who are exactly those of the study leave everything as it is.
-        target_weights : column of n numbers >= 0, optional
-            In place of ``target_X``: how many people of the target every row stands for, up to a constant. They
-            multiply ``sample_weight``.
 
         Returns
         -------
@@ -651,11 +592,13 @@ class RewardEstimator(NestedParameters):
         support.warn(" target_overlap says where.", stacklevel=5)  # who called fit, past its two decorators
 
     @overload
+    def fit_predict(self, study: CallArguments, /) -> pd.DataFrame: ...
+    @overload
     def fit_predict(
-        self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[_FitArguments]
+        self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[NuisanceArguments]
     ) -> pd.DataFrame: ...
     @overload
-    def fit_predict(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_FitArguments]) -> pd.DataFrame: ...
+    def fit_predict(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[NuisanceArguments]) -> pd.DataFrame: ...
 
     @either_order
     @aligns_rows
@@ -694,11 +637,13 @@ class RewardEstimator(NestedParameters):
         return fitted.rewards_
 
     @overload
+    def predict_rewards(self, study: CallArguments, /) -> pd.DataFrame: ...
+    @overload
     def predict_rewards(
-        self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[_NewRowArguments]
+        self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[NuisanceArguments]
     ) -> pd.DataFrame: ...
     @overload
-    def predict_rewards(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[_NewRowArguments]) -> pd.DataFrame: ...
+    def predict_rewards(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[NuisanceArguments]) -> pd.DataFrame: ...
 
     @shares_documentation(fit)
     @either_order
@@ -732,8 +677,6 @@ class RewardEstimator(NestedParameters):
             rows at fit need not be repeated.
         groups : column of n cluster labels, optional
             Rows of clusters that were in the fit are judged only by the models that did not see them.
-        study : column of n booleans (or 0 and 1), optional
-            Which rows are of the study and which of the target, where ``fit`` was told.
         sample_weight : column of n numbers >= 0, optional
             Of these rows. Rewards depend on it where they divide by an average over rows: with ``study``, by the share
             of the target, and where a scheme is normalised.

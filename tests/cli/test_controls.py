@@ -12,6 +12,7 @@ import pytest
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 from policytree.cli.controls import chosen_control
 from policytree.cli.study import Roles, study_of_table
+from policytree.common.study_columns import by_columns
 from tests.cli.running import design, run
 
 
@@ -92,7 +93,9 @@ def test_the_command_line_and_python_agree_to_the_sentence(tmp_path):
     model = DRPolicyTree(
         max_depth=1, min_samples_leaf=20, min_samples_per_treatment=2, cv=2, direction=study.direction, random_state=0
     ).fit(**data)
-    table = cross_val_policy_value(model, **data, randomized=study.randomized, cv=2, n_repeats=2, random_state=0)
+    table = by_columns(
+        cross_val_policy_value, model, randomized=study.randomized, cv=2, n_repeats=2, random_state=0, **data
+    )
     found = table.verdict
     assert (said["rule"], said["reference"]) == (found.rule, found.reference) and found.reference == "always control"
     words = replace(found, words=replace(found.words, unit="dollars"))

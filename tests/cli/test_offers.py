@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from policytree import DRPolicyTree, RewardEstimator, instrument_summary, offer_rule
+from policytree.common.study_columns import StudyColumns
 from tests.cli.running import FILES, refused, run
 from tests.offers import vouchers
 
@@ -102,9 +103,22 @@ def test_the_rule_over_offers_is_that_of_the_library(designed, tree):
     folder, _ = designed
     data = vouchers()
     rule = offer_rule(
-        tree, data["score"], data["taken"], X=data[X], instrument=data["offer"], groups=data["person"], propensity=0.5,
-        offer_costs={"voucher": 0.2}, treatment_cost=1.0, control="none", cv=2, n_repeats=1, random_state=0,
-    )  # fmt: skip
+        tree,
+        StudyColumns(
+            data["score"],
+            data["taken"],
+            X=data[X],
+            instrument=data["offer"],
+            groups=data["person"],
+            propensity=0.5,
+            control="none",
+        ),
+        offer_costs={"voucher": 0.2},
+        treatment_cost=1.0,
+        cv=2,
+        n_repeats=1,
+        random_state=0,
+    )
     held_out = [block for block in section(folder, "offers")["blocks"] if "over offers" in block.get("caption", "")]
     found = {row["rule"]: row["value"] for row in held_out[0]["numbers"]}
     assert found == pytest.approx({rule: e.value for rule, e in rule.values.estimates.items()}, rel=1e-9)
@@ -118,9 +132,15 @@ def test_the_saved_tree_is_judged_by_new_offers(designed):
     assert code == 0, err
     found, new = json.loads(out), vouchers(seed=9)
     fitted = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0).fit(
-        new["score"] - 1.0 * (new["taken"] == "programme"), new["taken"], X=new[X], instrument=new["offer"],
-        groups=new["person"], propensity=0.5,
-    )  # fmt: skip
+        StudyColumns(
+            new["score"] - 1.0 * (new["taken"] == "programme"),
+            new["taken"],
+            X=new[X],
+            instrument=new["offer"],
+            groups=new["person"],
+            propensity=0.5,
+        )
+    )
     values = {row["rule"]: row["value"] for row in found["values"]}
     assert values["always programme"] == pytest.approx(fitted.rewards_["programme"].mean(), rel=1e-9)
     assert values["as randomised"] == pytest.approx(fitted.outcome_.mean(), rel=1e-9)

@@ -12,6 +12,7 @@ import pytest
 from policytree import DRPolicyTree, RewardEstimator, policy_value
 from policytree.cli.outcomes import event_codes
 from policytree.cli.questions import merge_warnings
+from policytree.common.study_columns import StudyColumns
 from policytree.exceptions import OverlapWarning
 from policytree.weighting.time_to_event.product_limit import product_limit
 from tests.cli.running import FILES, refused, run
@@ -93,9 +94,14 @@ def test_the_tree_is_that_of_the_library(designed):
     data = study()
     tree = DRPolicyTree(max_depth=1, cv=2, random_state=0, min_samples_leaf=24, min_samples_per_treatment=8)
     tree.fit(
-        data["days"], data["arm"], X=data[["age", "stage", "marker"]], event=data["status"] == 2,
-        horizon=saved["horizon"],
-    )  # fmt: skip
+        StudyColumns(
+            data["days"],
+            data["arm"],
+            X=data[["age", "stage", "marker"]],
+            event=data["status"] == 2,
+            horizon=saved["horizon"],
+        )
+    )
     found = json.loads((folder / "out" / "tree.json").read_text())["certificate"]["objective"]
     assert found == pytest.approx(tree.objective_value_, rel=1e-9)
     asked = {"event": "2", "event_column": "status", "target": "rmst", "cause": None, "entry_column": None}
@@ -108,7 +114,13 @@ def test_the_saved_tree_is_judged_by_new_times(designed):
     assert code == 0, err
     found, new = json.loads(out), study(seed=5)
     rewards = RewardEstimator(cv=2, random_state=0).fit(
-        new["days"], new["arm"], X=new[["age", "stage", "marker"]], event=new["status"] == 2, horizon=saved["horizon"]
+        StudyColumns(
+            new["days"],
+            new["arm"],
+            X=new[["age", "stage", "marker"]],
+            event=new["status"] == 2,
+            horizon=saved["horizon"],
+        )
     )
     values = {row["rule"]: row for row in found["values"]}
     assert values["status quo"]["value"] == pytest.approx(rewards.outcome_.mean(), rel=1e-9)
@@ -141,9 +153,15 @@ def test_of_several_causes_one_is_asked_about(files):
         flat(out)
     )
     rewards = RewardEstimator(random_state=0, cv=2).fit_predict(
-        data["days"], data["arm"], X=data[["age", "stage", "marker"]], event=data["end"].map(CAUSES), cause=2,
-        horizon=500,
-    )  # fmt: skip
+        StudyColumns(
+            data["days"],
+            data["arm"],
+            X=data[["age", "stage", "marker"]],
+            event=data["end"].map(CAUSES),
+            cause=2,
+            horizon=500,
+        )
+    )
     leaves = pd.read_csv(files / "out" / "leaves.csv")
     own = [leaf[f"training_value_{leaf['arm']}"] for _, leaf in leaves.iterrows()]
     assert np.average(own, weights=leaves["n"]) <= rewards.mean().min() + 1e-9

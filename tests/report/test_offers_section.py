@@ -24,6 +24,7 @@ from policytree import (
     instrument_summary,
     offer_rule,
 )
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.drawing import draw
 from tests.offers import vouchers
@@ -192,7 +193,7 @@ def test_slips_are_one_sentence(study, fitted):
     with pytest.raises(InputError, match="instrument is missing; pass what every row was offered"):
         offer_rule(fitted, Y, T, X=X)
     with pytest.raises(InputError, match="cannot be subtracted from times to an event"):
-        offer_rule(fitted, Y, T, X=X, treatment_cost=1.0, event=np.ones(280), horizon=30.0, **offered)
+        by_columns(offer_rule, fitted, Y=Y, T=T, X=X, event=np.ones(280), horizon=30.0, treatment_cost=1.0, **offered)
     plain = DRPolicyTree(max_depth=0, rewards=RewardEstimator(LinearRegression(), cv=2)).fit(
         Y, T, X=X[["age"]].fillna(0), propensity=0.5
     )
@@ -208,10 +209,10 @@ def test_the_check_finds_what_is_wrong_with_offers(study):
     assert {(f.kind, f.column) for f in check.findings} >= {("varies within clusters", "Offer")}
     assert not any(f.column.startswith("Treatment") for f in check.findings)
     shuffled = pd.Series(np.random.default_rng(1).permutation(offered["instrument"]))
-    (weak,) = check_study(X, T, Y, instrument=shuffled).of("serious")
+    (weak,) = check_study(StudyColumns(Y, T, X=X, instrument=shuffled)).of("serious")
     assert weak.kind == "weak instrument" and "judge the offers themselves" in weak.remedy
     rare = offered["instrument"].mask(np.arange(280) < 7, "letter")
-    kinds = {f.kind: f for f in check_study(X, T, Y, instrument=rare).of("warning")}
+    kinds = {f.kind: f for f in check_study(StudyColumns(Y, T, X=X, instrument=rare)).of("warning")}
     assert kinds["rare offer"].column == "Offer letter" and kinds["rare offer"].rows == 7
     (same,) = (f for f in check_study(X, offered["instrument"], Y, **offered).findings if f.kind == "full compliance")
     assert same.severity == "note" and "leave it out" in same.remedy

@@ -129,8 +129,6 @@ def offer_rule(
     treatment_cost : float
         What everybody who takes the second treatment (in sorted order) costs, in the outcome's unit, under any offer.
         Outcomes have to be numbers then.
-    control : optional
-        Label of the offer that a rule must be shown better than.
     value : bool
         Whether to compute held-out values as well, which takes most of the time.
     validation, cv, n_repeats, level, random_state, n_jobs, progress : optional

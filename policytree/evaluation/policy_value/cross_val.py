@@ -133,22 +133,6 @@ def cross_val_policy_value(
         groups)``, ``predict(X)`` and, once fitted, ``reward_estimator_`` with ``predict_rewards(Y, T, *, X, W,
         propensity)`` and ``predict_outcomes(*, X, W)``, both (n, K) frames. Its ``direction`` ("maximize" if it has
         none) says which outcomes are better.
-    sample_treatment_costs : mapping, array of shape (K,) or (n, K), optional
-        What treatments cost, in the outcome's unit. All values are then net of costs, the status quo's too.
-    budget_costs : mapping, array of shape (K,) or (n, K), optional
-        Costs that count against the estimator's ``budget``, in any unit; not against rivals'.
-    outcomes : mapping of name to column of n numbers, optional
-        Further outcomes, as for :meth:`DRPolicyTree.fit`: the table has their held-out means under every rule.
-    subgroups : table of shape (n, q), optional
-        Columns that divide people into groups, as for :meth:`DRPolicyTree.fit`: the table has the held-out value, and
-        the shares of treatments, by group.
-    control : optional
-        Label of the treatment that a rule must be shown better than to be recommended. By default the only treatment
-        that is named like a control ("placebo", "usual care", 0, ...); else what people got or, where treatments were
-        drawn by lot, none: then treatments are compared with each other.
-    randomized : bool, optional
-        Whether treatments were drawn by lot: nobody would get the mixture that was drawn, so it is no reference. By
-        default this is so where ``propensity`` is given.
     rivals : mapping of str to estimator, optional
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
         :class:`PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the tree, net of

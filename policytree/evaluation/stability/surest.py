@@ -245,8 +245,6 @@ def surest_rule(
     ----------
     estimator : DRPolicyTree
         Cloned, and fitted on the rows that learn; of depth three at most.
-    control : label, optional
-        The baseline: this treatment for everybody. By default, the best single treatment, whichever it is.
     epsilon, slack : float, optional
         How near a tie is, on the rows that learn, as in :func:`policytree.near_ties`.
     n_candidates : int, default 50
