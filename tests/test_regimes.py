@@ -82,7 +82,7 @@ def test_certificates_are_of_stages_and_say_so():
     regime = fitted()
     assert all(stage.status_ is Status.OPTIMAL for stage in regime.stages_)
     assert "The regime as a whole has no proof" in regime.certificate()
-    assert regime.certificate().count("no tree of depth 1 or less is better") == 2
+    assert regime.certificate().count("no tree of depth 1 or less") == 2
 
 
 def test_smaller_outcomes_are_better_if_asked():

@@ -245,8 +245,9 @@ def test_a_policy_from_outcomes_keeps_the_scope(rng):
     X = pd.DataFrame(rng.integers(0, 10, (200, 3)).astype(float), columns=["age", "scan", "home"])
     T = rng.integers(0, 2, 200)
     Y = np.where(X["age"] > 4, 2.0, -2.0) * T + np.where(X["scan"] > 4, 1.0, -1.0) * T + rng.normal(size=200)
-    scope = {"max_leaf_nodes": 3, "feature_costs": {"scan": 0.1}, "split_features": ["age", "scan"]}
-    model = DRPolicyTree(cv=2, random_state=0, root_feature="age", **scope).fit(Y, T, X=X, propensity=0.5)
+    scope = {"max_depth": 2, "max_leaf_nodes": 3, "feature_costs": {"scan": 0.1}, "split_features": ["age", "scan"]}
+    anywhere = {"min_samples_per_treatment": 0}
+    model = DRPolicyTree(cv=2, random_state=0, root_feature="age", **scope, **anywhere).fit(Y, T, X=X, propensity=0.5)
     assert model.get_n_leaves() <= 3 and model.tree_.feature[0] == 0
     again = PolicyTree(root_feature="age", **scope).fit(X, model.rewards_)
     assert again.objective_value_ == model.objective_value_ and again.expected_cost_ == model.expected_cost_

@@ -102,6 +102,7 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
     """
     from policytree.trees.text import format_number  # that module loads pandas, which a tree does without
 
+    estimator = getattr(estimator, "policy_tree_", estimator)
     direction = getattr(estimator, "direction", "minimize")
     per_leaf = getattr(estimator, "regularization_", estimator.regularization)
     prices = [f"{per_leaf:.4g} per leaf"] * bool(per_leaf)

@@ -25,6 +25,7 @@ from policytree.estimators.constraints import (
 from policytree.estimators.depth_choice import AUTO, DepthChoice, RewardRows, check_number_or_auto, choose_depth
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
+from policytree.estimators.leaf_sizes import of_any_size, price_of_leaf
 from policytree.estimators.limited import (
     Limited,
     WorstGroup,
@@ -403,6 +404,8 @@ class PolicyTree(_FittedPolicy):
 
 def without_limits(tree: Any) -> PolicyTree:
     """An unfitted PolicyTree with the same arguments, but for the limits on outcomes and groups."""
-    arguments = {name: getattr(tree, name) for name in PolicyTree().get_params(deep=False)}
+    searched = getattr(tree, "policy_tree_", tree)
+    arguments = {name: getattr(searched, name) for name in PolicyTree().get_params(deep=False)}
+    arguments |= {"regularization": price_of_leaf(searched), **of_any_size(searched)}  # where a study is to decide
     arguments["direction"] = arguments["direction"] or "maximize"
     return PolicyTree(**arguments).set_params(limits=None, max_share_gap=None, max_value_gap=None, worst_group=None)

@@ -77,7 +77,7 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     assert content.section("heterogeneity").blocks[0].text == str(test)
     status = dict(content.section("certificate").blocks[0].pairs)["status"]
     grid = honest.estimator.search_grid_
-    assert status.startswith("optimal: no tree of depth 3 or less and 10 rows or more in every leaf is better")
+    assert status.startswith("optimal: no tree of depth 3 or less and 10 rows or more in every leaf")
     assert f"{grid.n_splits:,} possible splits of 4 covariates" in status
     assert f"the {len(honest.estimator.rewards_):,} rows that the tree was learnt from" in str(
         content.section("support")
