@@ -22,6 +22,7 @@ from simulated import POPULATION, Cell, cells, no_effect, unwatched
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, surest_rule
+from policytree.common.study_columns import by_columns
 
 CHOSEN = ("no effect, n=300, 2 arms", "effects, n=300, 2 arms", "effects, n=1000, 4 arms", "confounded, n=1000",
           "60 clusters of 25", "other: no effect, confounded, n=1000")  # fmt: skip
@@ -43,7 +44,7 @@ def one_run(cell: Cell, draw: int) -> dict:
     out = {}
     for over, control, baseline in (("control", 0, values[0]), ("best", None, values.max())):
         with unwatched():
-            found = surest_rule(tree, Y, T, **study, control=control, random_state=draw)
+            found = by_columns(surest_rule, tree, Y=Y, T=T, control=control, random_state=draw, **study)
 
         def truth(rule, baseline=baseline):
             return weight @ means[np.arange(len(means)), rule.action[rule.apply(POPULATION)]] - baseline
