@@ -10,7 +10,7 @@ import statsmodels.api as sm
 from statsmodels.sandbox.regression.gmm import IV2SLS
 
 from policytree import PolicyTree, RewardEstimator, instrument_summary, load_rand_hie
-from policytree.common.study_columns import StudyColumns
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets import DATASET_NAMES, STUDIES, Dataset, files, load_dataset
 from policytree.exceptions import InputError
 
@@ -218,7 +218,7 @@ def areas(study, outcome=None):
     """Restricted mean of every arm, without covariates, and of whom it is."""
     data = study.fit_arguments(outcome)
     asked = {"event": data["event"], "horizon": data["horizon"]}
-    means = RewardEstimator(cv=2, random_state=0).fit_predict(data["Y"], data["T"], **asked).mean()
+    means = by_columns(RewardEstimator(cv=2, random_state=0).fit_predict, Y=data["Y"], T=data["T"], **asked).mean()
     return means.round(3).to_dict(), data["T"].value_counts().to_dict()
 
 
@@ -343,7 +343,7 @@ def test_times_of_a_study_bring_what_fit_needs(rng):
     )  # fmt: skip
     assert set(study.fit_arguments()) == {"Y", "T", "X", "W", "propensity", "groups"}
     data = study.fit_arguments("months")
-    fitted = RewardEstimator(cv=2, random_state=0).fit(**data)
+    fitted = by_columns(RewardEstimator(cv=2, random_state=0).fit, **data)
     assert (fitted.horizon_, fitted.target_) == (5.0, "rmst") and data["entry"].equals(frame["entered"])
 
 

@@ -101,11 +101,11 @@ def test_known_chances_of_offers_are_used_and_asked_for_again(rng):
     chance = (1 / (1 + np.exp(-0.5 * data["x"]))).to_numpy()
     model = RewardEstimator(method="instrument", estimand="compliers", random_state=0)
     X, rest = data[["x", "town"]], {"instrument": data["offer"]}
-    model.fit(data["outcome"], data["taken"], X=X, propensity=chance, **rest)
+    by_columns(model.fit, Y=data["outcome"], T=data["taken"], X=X, propensity=chance, **rest)
     assert model.propensity_[1].to_numpy() == pytest.approx(chance)
     with pytest.raises(InputError, match="propensity was given row by row at fit"):
-        model.predict_rewards(data["outcome"], data["taken"], X=X, **rest)
-    new = model.predict_rewards(data["outcome"], data["taken"], X=X, propensity=chance, **rest)
+        by_columns(model.predict_rewards, Y=data["outcome"], T=data["taken"], X=X, **rest)
+    new = by_columns(model.predict_rewards, Y=data["outcome"], T=data["taken"], X=X, propensity=chance, **rest)
     assert new.shape == (400, 2) and not new[0].any()
 
 
@@ -163,19 +163,21 @@ def test_everything_after_the_rewards_takes_the_instrument(rng):
     data = study(240, rng, effect=1.0)
     arguments = {"X": data[["x", "town"]], "instrument": data["offer"], "random_state": 0}
     tree = DRPolicyTree(max_depth=1, random_state=0)
-    table = cross_val_policy_value(tree, data["outcome"], data["taken"], cv=2, n_repeats=1, **arguments)
+    table = by_columns(cross_val_policy_value, tree, Y=data["outcome"], T=data["taken"], cv=2, n_repeats=1, **arguments)
     assert table.estimates["always 0"].value == 0.0
     assert "Values are gains over 0, known through the instrument" in str(table)
     assert table.estimates["always 1"].value > table.estimates["status quo"].value > 0.0
-    leaves = honest_leaf_summary(tree, data["outcome"], data["taken"], **arguments)
+    leaves = by_columns(honest_leaf_summary, tree, Y=data["outcome"], T=data["taken"], **arguments)
     assert leaves.rewards[0].eq(0.0).all()
     model = RewardEstimator(method="instrument", random_state=0)
-    held = held_out_rewards(model, data["outcome"], data["taken"], **arguments)
+    held = by_columns(held_out_rewards, model, Y=data["outcome"], T=data["taken"], **arguments)
     assert held.outcomes[0].eq(0.0).all() and held.outcomes[1].std() > 0.0
-    by_tree = held_out_rewards(clone(tree).set_params(rewards=model), data["outcome"], data["taken"], **arguments)
+    by_tree = by_columns(
+        held_out_rewards, clone(tree).set_params(rewards=model), Y=data["outcome"], T=data["taken"], **arguments
+    )
     pd.testing.assert_frame_equal(by_tree.rewards, held.rewards)
     with pytest.raises(InputError, match="passing the instrument as T"):
-        heterogeneity_test(data["outcome"], data["taken"], **arguments)
+        by_columns(heterogeneity_test, Y=data["outcome"], T=data["taken"], **arguments)
 
 
 def test_offers_are_scored_once_in_a_fit(rng, monkeypatch):
@@ -194,7 +196,7 @@ def test_rankings_refuse_rewards_of_compliers_whoever_estimates_them(rng):
     of_compliers = RewardEstimator(method="instrument", estimand="compliers")
     for estimator in (DRPolicyTree(), DRPolicyTree(rewards=of_compliers), of_compliers):
         with pytest.raises(InputError, match=r"estimand='compliers'.*RewardEstimator\(method='instrument'\)"):
-            held_out_rewards(estimator, data["outcome"], data["taken"], **arguments)
+            by_columns(held_out_rewards, estimator, Y=data["outcome"], T=data["taken"], **arguments)
 
 
 def test_status_quo_is_what_people_took(rng):
@@ -211,8 +213,10 @@ def test_n_repeats_clones_and_pickles(rng):
     assert len(model.repeats_) == 2
     again = pickle.loads(pickle.dumps(model))
     arguments = {"X": data[["x", "town"]], "instrument": data["offer"]}
-    expected = model.predict_rewards(data["outcome"], data["taken"], **arguments)
-    pd.testing.assert_frame_equal(again.predict_rewards(data["outcome"], data["taken"], **arguments), expected)
+    expected = by_columns(model.predict_rewards, Y=data["outcome"], T=data["taken"], **arguments)
+    pd.testing.assert_frame_equal(
+        by_columns(again.predict_rewards, Y=data["outcome"], T=data["taken"], **arguments), expected
+    )
     assert clone(model).get_params()["estimand"] == "compliers"
 
 
@@ -287,7 +291,7 @@ def test_arguments_that_do_not_belong_together_are_refused(rng, settings, argume
     data = study(200, rng)
     given = {name: data[column] for name, column in arguments.items()}
     with pytest.raises(InputError, match=message):
-        RewardEstimator(**settings).fit(data["outcome"], data["taken"], X=data[["x"]], **given)
+        by_columns(RewardEstimator(**settings).fit, Y=data["outcome"], T=data["taken"], X=data[["x"]], **given)
 
 
 @pytest.mark.parametrize("kind", ["the same", "in words", "turned", "array", "in W"])
@@ -377,7 +381,7 @@ def test_bad_instruments_are_refused(rng):
 
     def fit(**changes):
         given = {"T": data["taken"], "instrument": data["offer"]} | changes
-        return model.fit(data["outcome"], X=data[["x"]], **given)
+        return by_columns(model.fit, Y=data["outcome"], X=data[["x"]], **given)
 
     with pytest.raises(InputError, match="do not go together"):
         fit(StudyColumns(study=rng.random(200) < 0.7))
@@ -443,12 +447,18 @@ def test_intervals_hold_the_truth():
             estimand="compliers", random_state=0,
         )  # fmt: skip
         arguments = {"X": data[["x"]], "instrument": data["offer"]}
-        found = instrument_summary(model.fit(data["outcome"], data["taken"], **arguments))
+        found = instrument_summary(by_columns(model.fit, Y=data["outcome"], T=data["taken"], **arguments))
         low, high = found.robust_interval
-        table = cross_val_policy_value(
-            DRPolicyTree(rewards=model, max_depth=1, random_state=0), data["outcome"], data["taken"], cv=5,
-            n_repeats=1, random_state=0, **arguments,
-        )  # fmt: skip
+        table = by_columns(
+            cross_val_policy_value,
+            DRPolicyTree(rewards=model, max_depth=1, random_state=0),
+            Y=data["outcome"],
+            T=data["taken"],
+            cv=5,
+            n_repeats=1,
+            random_state=0,
+            **arguments,
+        )
         gain = effect * new["would"]  # per person of all
         truth = np.mean([np.mean(tree.predict(new[["x"]]) * gain) for tree in table.trees])
         value = table.estimates["policy tree"]
@@ -531,7 +541,9 @@ def test_target_weights_are_sampling_weights_of_offers_too(rng):
     model = RewardEstimator(LinearRegression(), LogisticRegression(), method="instrument", cv=2, random_state=0)
     own = {"X": data[["x"]], "instrument": data["offer"]}
     by_target = model.fit_predict(StudyColumns(data["outcome"], data["taken"], target_weights=weight, **own))
-    by_sample = model.fit_predict(data["outcome"], data["taken"], **own, sample_weight=weight / weight.mean())
+    by_sample = by_columns(
+        model.fit_predict, Y=data["outcome"], T=data["taken"], **own, sample_weight=weight / weight.mean()
+    )
     np.testing.assert_allclose(by_target, by_sample)
 
 

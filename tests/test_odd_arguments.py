@@ -20,6 +20,7 @@ from policytree import (
     qini_curve,
     rank_average_treatment_effect,
 )
+from policytree.common.study_columns import by_columns
 
 N = 40
 WAVES = np.sin(np.outer(np.arange(1, N + 1), [1.0, 2.0, 3.0]))
@@ -79,9 +80,9 @@ RARE = np.where(PAIRS % 4 == 0, "b", "a")
             lambda: RewardEstimator(model_propensity=Ridge()).fit(Y, T, X=X),
             "model_propensity must be a classifier with predict_proba; got Ridge",
         ),
-        (lambda: DRPolicyTree(cv=3).fit(Y, RARE, **CLUSTERED), "set cv=2 of DRPolicyTree"),
+        (lambda: by_columns(DRPolicyTree(cv=3).fit, Y=Y, T=RARE, **CLUSTERED), "set cv=2 of DRPolicyTree"),
         (
-            lambda: cross_val_policy_value(DRPolicyTree(cv=2), Y, RARE, cv=3, **CLUSTERED),
+            lambda: by_columns(cross_val_policy_value, DRPolicyTree(cv=2), Y=Y, T=RARE, cv=3, **CLUSTERED),
             "Treatment b has 2 clusters, but cv=3 of the evaluation with cv=2 of DRPolicyTree needs 3; lower cv",
         ),
     ],

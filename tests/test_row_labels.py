@@ -67,7 +67,7 @@ def study() -> dict:
 
 
 def rewards_of(data: dict) -> pd.DataFrame:
-    return RewardEstimator(cv=2, random_state=0).fit(**data).rewards_
+    return by_columns(RewardEstimator(cv=2, random_state=0).fit, **data).rewards_
 
 
 @pytest.mark.parametrize("name", ["Y", "T", "W", "propensity", "sample_weight", "groups", "strata"])
@@ -118,7 +118,7 @@ def test_columns_without_labels_are_paired_by_position(study):
 def test_subsets_by_label_go_on_working(study):
     rows = study["X"].index[::2]
     part = {key: value.loc[rows] for key, value in study.items()}
-    model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(**part)
+    model = by_columns(DRPolicyTree(max_depth=1, cv=2, random_state=0).fit, **part)
     PolicyTree(max_depth=1).fit(part["X"], model.rewards_)
     with pytest.raises(InputError, match=r"T \(column .*\) has 60 rows, but Y has 120"):
         RewardEstimator(cv=2).fit(study["Y"], part["T"], X=part["X"])
@@ -241,11 +241,17 @@ def test_families_are_not_paired_with_each_other():
 
 
 WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the way
-    "honest": lambda d: honest_leaf_summary(model(), **d, random_state=0),
-    "held out": lambda d: held_out_rewards(model(), **d, random_state=0),
-    "cross_val": lambda d: cross_val_policy_value(model(), **d, cv=2, n_repeats=1, random_state=0),
-    "second opinion": lambda d: cross_val_policy_value(
-        model(), **but(d, "propensity"), cv=2, n_repeats=1, random_state=0, second_opinion="logit"
+    "honest": lambda d: by_columns(honest_leaf_summary, model(), **d, random_state=0),
+    "held out": lambda d: by_columns(held_out_rewards, model(), **d, random_state=0),
+    "cross_val": lambda d: by_columns(cross_val_policy_value, model(), **d, cv=2, n_repeats=1, random_state=0),
+    "second opinion": lambda d: by_columns(
+        cross_val_policy_value,
+        model(),
+        **but(d, "propensity"),
+        cv=2,
+        n_repeats=1,
+        random_state=0,
+        second_opinion="logit",
     ),
     "outcomes": lambda d: by_columns(
         cross_val_policy_value,
@@ -269,9 +275,9 @@ WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the 
     "subgroups": lambda d: by_columns(
         cross_val_policy_value, model(), subgroups=d["strata"].to_frame("block"), cv=2, n_repeats=1, random_state=0, **d
     ),
-    "stability": lambda d: policy_stability(model(), **d, n_resamples=4, random_state=0),
-    "surest": lambda d: surest_rule(model(), **d, n_candidates=3, random_state=0),
-    "heterogeneity": lambda d: heterogeneity_test(**d, n_blocks=2, random_state=0),
+    "stability": lambda d: by_columns(policy_stability, model(), **d, n_resamples=4, random_state=0),
+    "surest": lambda d: by_columns(surest_rule, model(), **d, n_candidates=3, random_state=0),
+    "heterogeneity": lambda d: by_columns(heterogeneity_test, **d, n_blocks=2, random_state=0),
     "target": lambda d: by_columns(
         cross_val_policy_value,
         model(),
@@ -282,10 +288,13 @@ WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the 
         random_state=0,
         **but(d, "propensity", "strata"),
     ),
-    "report": lambda d: StudyReport(
-        model().fit(**d), **but(d, "propensity"), results=[cross_val_policy_value(model(), **d, cv=2, n_repeats=1)]
+    "report": lambda d: by_columns(
+        StudyReport,
+        by_columns(model().fit, **d),
+        **but(d, "propensity"),
+        results=[by_columns(cross_val_policy_value, model(), **d, cv=2, n_repeats=1)],
     ),
-    "without": lambda d: nuisances_without(RewardEstimator(cv=2, random_state=0), covariates=["a"], **d),
+    "without": lambda d: by_columns(nuisances_without, RewardEstimator(cv=2, random_state=0), covariates=["a"], **d),
     "matching": lambda d: MatchingRewards().fit(**{name: d[name] for name in ("Y", "T", "X", "groups")}),
     "regime": lambda d: cross_val_regime_value(
         TreatmentRegime(model()),

@@ -17,7 +17,7 @@ from policytree import (
     instrument_summary,
     policy_difference,
 )
-from policytree.common.study_columns import StudyColumns
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.evaluation.sensitivity.exclusion import BoundedBias
 
 SETTINGS = {"model_uptake": LogisticRegression(), "random_state": 0}
@@ -77,10 +77,12 @@ def test_a_direct_effect_moves_the_rewards_by_no_more_than_their_bound(rng, offe
     known = {"propensity": np.full((n, offers), 1 / offers)}
     arguments = {"T": data["taken"], "X": data[["x"]], "instrument": data["offer"], **known}
     m = x[:, None] + uptake * (x > 0)[:, None]
-    plain = model.fit(data["outcome"], regression=m, **arguments).rewards_[1]
+    plain = by_columns(model.fit, Y=data["outcome"], regression=m, **arguments).rewards_[1]
     bias = model.exclusion_bias_.to_numpy()
     direct = (share > 0.5).astype(float)  # as the weights of the contrast are positive
-    moved = model.fit(data["outcome"] + direct[data["offer"]], regression=m + direct, **arguments).rewards_[1]
+    moved = by_columns(
+        model.fit, Y=data["outcome"] + direct[data["offer"]], regression=m + direct, **arguments
+    ).rewards_[1]
     change = (moved - plain).mean()
     assert change == pytest.approx(bias.mean(), rel=0.05)
 
@@ -110,8 +112,10 @@ def test_learnt_rules_are_judged_by_repetitions(rng):
     model = RewardEstimator(LinearRegression(), LogisticRegression(), "instrument", estimand="compliers", **SETTINGS)
     tree = DRPolicyTree(rewards=model, max_depth=1, random_state=0)
     rows = {"X": data[["x", "town"]], "instrument": data["offer"], "groups": np.repeat(np.arange(130), 2)}
-    table = cross_val_policy_value(tree, data["outcome"], data["taken"], cv=3, n_repeats=2, random_state=0, **rows)
-    tree.fit(data["outcome"], data["taken"], **rows)
+    table = by_columns(
+        cross_val_policy_value, tree, Y=data["outcome"], T=data["taken"], cv=3, n_repeats=2, random_state=0, **rows
+    )
+    by_columns(tree.fit, Y=data["outcome"], T=data["taken"], **rows)
     found = exclusion_sensitivity(table, tree, baseline=0)
     difference = table.differences["always 0"]
     assert found.estimate.value == pytest.approx(difference.value)

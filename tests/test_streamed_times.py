@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from policytree import InputError, RewardEstimator, stream_rewards
-from policytree.common.study_columns import StudyColumns
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.encoded import hazards, reward_job
 from tests.streamed import Curves, parts, stop_after
 
@@ -74,10 +74,16 @@ def test_rewards_are_those_in_memory(rows, tmp_path, kind):
         given = {of.get(name, name): frame[asked[name]] for name in names if name in asked}
         return given | {"X": frame[["x", "town"]], "W": frame[["z"]], "propensity": CHANCES}
 
-    fitted = RewardEstimator(**LEARNERS, cv=learning.fold.to_numpy()).fit(
-        memory[asked["outcome"]], memory["arm"], **columns(memory, "event", "entry", "weights", "groups"), **named
+    fitted = by_columns(
+        RewardEstimator(**LEARNERS, cv=learning.fold.to_numpy()).fit,
+        Y=memory[asked["outcome"]],
+        T=memory["arm"],
+        **columns(memory, "event", "entry", "weights", "groups"),
+        **named,
     )
-    expected = fitted.predict_rewards(other[asked["outcome"]], other["arm"], **columns(other, "event", "entry"))
+    expected = by_columns(
+        fitted.predict_rewards, Y=other[asked["outcome"]], T=other["arm"], **columns(other, "event", "entry")
+    )
     np.testing.assert_allclose(learning[ARMS], fitted.rewards_[ARMS], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(held_out[ARMS], expected[ARMS], rtol=1e-8, atol=1e-9)
     assert scores.horizon == fitted.horizon_ and scores.target == fitted.target_

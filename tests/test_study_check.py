@@ -29,7 +29,8 @@ from policytree.study_check.names import is_event, is_person, is_time, later_tha
 
 def check_study(*data, **more):
     """As in a trial, where nobody asks whether treatment looks randomised; that has tests of its own below."""
-    return policytree.check_study(*data, **{"known_propensity": True, **more})
+    columns = data[0].given() if isinstance(data[0], StudyColumns) else dict(zip("XTY", data, strict=True))
+    return by_columns(policytree.check_study, **{"known_propensity": True, **columns, **more})
 
 
 def trial(rng, n=600):

@@ -98,7 +98,7 @@ def town():
 
 def test_rewards_are_the_formula_written_out(study):
     data = stacked(*study)
-    model = simple().fit(**data, propensity=0.5)
+    model = by_columns(simple().fit, **data, propensity=0.5)
     m, n, own = model.regression_.to_numpy(), len(data["Y"]), data["study"]
     n_t = n - own.sum()
     chance = model.participation_.to_numpy()
@@ -127,12 +127,12 @@ def test_constant_odds_give_plain_means(study):
 
 def test_models_do_not_see_outcomes_of_the_target_or_of_their_fold(study):
     data = stacked(*study)
-    once = simple().fit(**data, propensity=0.5)
+    once = by_columns(simple().fit, **data, propensity=0.5)
     other = data | {"Y": np.where(data["study"], data["Y"], 1e6), "T": np.where(data["study"], data["T"], 1.0)}
-    assert simple().fit(**other, propensity=0.5).rewards_.equals(once.rewards_)
+    assert by_columns(simple().fit, **other, propensity=0.5).rewards_.equals(once.rewards_)
     changed = data["Y"].copy()
     changed[0] += 100.0
-    moved = simple().fit(**data | {"Y": changed}, propensity=0.5)
+    moved = by_columns(simple().fit, **data | {"Y": changed}, propensity=0.5)
     same = once.folds_ == once.folds_[0]
     assert np.array_equal(moved.regression_[same], once.regression_[same])
     arm = int(data["T"][0])
@@ -142,7 +142,7 @@ def test_models_do_not_see_outcomes_of_the_target_or_of_their_fold(study):
 def test_sampling_weights_weight_study_and_target(study):
     data = stacked(*study)
     weight = np.random.default_rng(0).integers(1, 4, 500).astype(float)
-    model = simple().fit(**data, propensity=0.5, sample_weight=weight)
+    model = by_columns(simple().fit, **data, propensity=0.5, sample_weight=weight)
     own, m = data["study"], model.regression_.to_numpy()
     share = weight[~own].sum() / weight.sum()
     assert np.average(model.population_, weights=weight) == pytest.approx(1.0)
@@ -157,20 +157,20 @@ def test_new_rows_know_their_weights(study):
     X, T, Y, target = study
     data = stacked(X, T, Y + 10.0, target)
     weight = np.where(data["study"], 1.0, 5.0)
-    model = simple().fit(**data, propensity=0.5, sample_weight=weight)
-    new = model.predict_rewards(**data, sample_weight=weight)
+    model = by_columns(simple().fit, **data, propensity=0.5, sample_weight=weight)
+    new = by_columns(model.predict_rewards, **data, sample_weight=weight)
     m = model.predict_outcomes(X=target)[1].mean()
     for rewards in (model.rewards_, new):
         scores, of_rows = model.per_person(rewards, weight, data["study"])
         assert scores[1].to_numpy()[300:].mean() == pytest.approx(m, abs=0.1)
         assert policy_value(1, scores, sample_weight=of_rows).value == pytest.approx(m, abs=0.5)
-    own = model.predict_own_outcomes(**data, sample_weight=weight)
+    own = by_columns(model.predict_own_outcomes, **data, sample_weight=weight)
     assert np.average(own, weights=weight) == pytest.approx(np.average(model.outcome_, weights=weight), abs=0.2)
     tree = DRPolicyTree(LinearRegression(), max_depth=0, random_state=0)
-    tree.fit(**data, propensity=0.5, sample_weight=weight)
-    assert tree.score(**data, sample_weight=weight) == pytest.approx(m, abs=0.5)
+    by_columns(tree.fit, **data, propensity=0.5, sample_weight=weight)
+    assert by_columns(tree.score, **data, sample_weight=weight) == pytest.approx(m, abs=0.5)
     options = {"propensity": 0.5, "random_state": 0, "n_repeats": 1, "sample_treatment_costs": [1.0, 1.0]}
-    table = cross_val_policy_value(tree, **data, sample_weight=weight, **options)
+    table = by_columns(cross_val_policy_value, tree, **data, sample_weight=weight, **options)
     assert "Values are of the people of the target" in str(table)
     for rule, expected in {"always 1": m, "as randomised": np.average(model.outcome_, weights=weight)}.items():
         assert table.estimates[rule].value == pytest.approx(expected - 1.0, abs=0.5)
@@ -228,7 +228,9 @@ def test_a_target_of_the_study_s_own_people_changes_nothing(study, kind):
     assert plain.export_text() == same.export_text() and plain.rewards_.equals(same.rewards_)
     for more in ({"target_X": target}, {"target_weights": np.full(300, 7.0)}):
         options = {"X": table, "propensity": 0.5, "n_repeats": 1, "random_state": 0}
-        a, b = (cross_val_policy_value(tree, Y, T, **options, **given).to_frame() for given in ({}, more))
+        a, b = (
+            by_columns(cross_val_policy_value, tree, Y=Y, T=T, **options, **given).to_frame() for given in ({}, more)
+        )
         assert a.to_numpy(float) == pytest.approx(b.to_numpy(float), abs=1e-9, nan_ok=True)
 
 
@@ -238,7 +240,7 @@ def test_weights_of_the_target_are_sampling_weights(study):
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
     options = {"X": X, "propensity": 0.5, "n_repeats": 1, "random_state": 0}
     a = by_columns(cross_val_policy_value, tree, Y=Y, T=T, target_weights=weight, **options).to_frame()
-    b = cross_val_policy_value(tree, Y, T, sample_weight=weight / weight.mean(), **options).to_frame()
+    b = by_columns(cross_val_policy_value, tree, Y=Y, T=T, sample_weight=weight / weight.mean(), **options).to_frame()
     assert a.equals(b)
 
 
@@ -247,7 +249,7 @@ def test_weights_of_the_target_are_sampling_weights(study):
 
 def test_values_have_the_standard_errors_of_a_ratio(study):
     data = stacked(*study)
-    model = simple().fit(**data, propensity=0.5)
+    model = by_columns(simple().fit, **data, propensity=0.5)
     r, q = model.rewards_[1].to_numpy(), model.population_
     by_hand = r - q * r.mean()
     rewards, weight = model.per_person(model.rewards_, study=data["study"])
@@ -263,7 +265,7 @@ def test_values_have_the_standard_errors_of_a_ratio(study):
 def test_intervals_count_the_rows_that_vary(study):
     """Degrees of freedom are Satterthwaite's: a small study does not become a large one by its target."""
     data = stacked(*study)
-    model = simple().fit(**data, propensity=0.5)
+    model = by_columns(simple().fit, **data, propensity=0.5)
     rewards, weight = model.per_person(model.rewards_, study=data["study"])
     value = policy_value(1, rewards, sample_weight=weight)
     assert value.degrees_of_freedom == int(3 * (value.influence**2).sum() ** 2 / (value.influence**4).sum()) < 300
@@ -292,8 +294,8 @@ def test_degrees_of_freedom_of_parts_add_by_their_variance(rng):
 
 def test_leaves_divide_by_their_people_of_the_target(study):
     data = stacked(*study)
-    tree = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_leaf=40, random_state=0).fit(
-        **data, propensity=0.5
+    tree = by_columns(
+        DRPolicyTree(LinearRegression(), max_depth=2, min_samples_leaf=40, random_state=0).fit, **data, propensity=0.5
     )
     rewards, leaf, q = tree.rewards_.to_numpy(), tree.apply(data["X"]), tree.reward_estimator_.population_
     for each in np.unique(leaf):
@@ -325,7 +327,7 @@ def test_the_price_of_a_leaf_is_that_of_the_mean_in_the_target(study):
 
 def test_intervals_of_leaves_count_the_rows_that_vary(study):
     data = stacked(*study)
-    model = simple().fit(**data, propensity=0.5)
+    model = by_columns(simple().fit, **data, propensity=0.5)
     rewards, weight = model.per_person(model.rewards_, study=data["study"])
     leaf = (data["X"][:, 0] > 0) * 1
     table = leaf_summary(leaf, 1, rewards, T=data["T"], study=data["study"], sample_weight=weight, held_out=True)
@@ -345,7 +347,7 @@ def test_intervals_of_leaves_count_the_rows_that_vary(study):
 
 def test_a_leaf_without_people_of_the_target_is_refused(study):
     data = stacked(*study)
-    model = simple().fit(**data, propensity=0.5)
+    model = by_columns(simple().fit, **data, propensity=0.5)
     values, weight = model.per_person(model.rewards_, study=data["study"])
     with pytest.raises(InputError, match="Nobody of the target is in leaf 1"):
         leaf_summary(data["study"] * 1, 0, values, T=data["T"], study=data["study"], sample_weight=weight)
@@ -355,19 +357,19 @@ def test_held_out_tables_are_of_the_target():
     X, T, Y, target = shifted(900, 900, 3)
     more = {"X": X, "target_X": target, "propensity": 0.5, "random_state": 0}
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
-    table = cross_val_policy_value(tree, Y, T, n_repeats=1, **more)
+    table = by_columns(cross_val_policy_value, tree, Y=Y, T=T, n_repeats=1, **more)
     truth = {"always 0": 0.7, "always 1": 1.1, "as randomised": 0.9}
     for rule, value in truth.items():
         estimate = table.estimates[rule]
         assert abs(estimate.value - value) < 4 * estimate.standard_error < 0.6
     assert "Use the policy tree" in str(table.verdict)
-    honest = honest_leaf_summary(tree, Y, T, **more)
+    honest = by_columns(honest_leaf_summary, tree, Y=Y, T=T, **more)
     assert honest.leaves["share"].iloc[-1] == pytest.approx(0.66, abs=0.08)  # P(N(.7, 1) > .3)
-    held = held_out_rewards(simple(), Y, T, **more)
+    held = by_columns(held_out_rewards, simple(), Y=Y, T=T, **more)
     assert rank_average_treatment_effect(held.predicted_gain(1, 0), held).estimate.lower > 0
-    test = heterogeneity_test(Y, T, **more)
+    test = by_columns(heterogeneity_test, Y=Y, T=T, **more)
     assert test.n == 900 and test.p_value < 0.01 and abs(test.table["effect"].iloc[0] - 0.4) < 0.4
-    assert policy_stability(tree, Y, T, n_resamples=2, **more).policies.shape == (2, 1800)
+    assert by_columns(policy_stability, tree, Y=Y, T=T, n_resamples=2, **more).policies.shape == (2, 1800)
 
 
 def test_costs_count_in_the_target(study):
@@ -375,14 +377,15 @@ def test_costs_count_in_the_target(study):
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
     options = {"X": X, "target_X": target, "propensity": 0.5, "n_repeats": 1, "random_state": 0}
     plain, paid = (
-        cross_val_policy_value(tree, Y, T, **options, **more) for more in ({}, {"sample_treatment_costs": [0.0, 0.4]})
+        by_columns(cross_val_policy_value, tree, Y=Y, T=T, **options, **more)
+        for more in ({}, {"sample_treatment_costs": [0.0, 0.4]})
     )
     assert paid.estimates["always 1"].value == pytest.approx(plain.estimates["always 1"].value - 0.4, abs=1e-6)
     assert paid.estimates["as randomised"].value == pytest.approx(
         plain.estimates["as randomised"].value - 0.2, abs=0.05
     )
     rivals = {"deeper": PolicyTree(max_depth=2)}
-    assert "deeper" in cross_val_policy_value(tree, Y, T, rivals=rivals, **options).estimates
+    assert "deeper" in by_columns(cross_val_policy_value, tree, Y=Y, T=T, rivals=rivals, **options).estimates
 
 
 def test_heterogeneity_in_missing_outcomes_and_times(study):
@@ -416,13 +419,15 @@ def test_heterogeneity_in_missing_outcomes_and_times(study):
 def test_small_and_untidy(town):
     data = {name: town[name] for name in ("X", "W", "study", "groups", "strata")}
     data["sample_weight"] = town["weight"]
-    model = RewardEstimator(random_state=0, n_repeats=2, cv=3).fit(town["Y"], town["T"], **data)
+    model = by_columns(RewardEstimator(random_state=0, n_repeats=2, cv=3).fit, Y=town["Y"], T=town["T"], **data)
     assert model.rewards_.shape == (350, 3) and np.isfinite(model.rewards_.to_numpy()).all()
     assert list(model.treatments_) == ["drug", "knife", "none"]
     of_cluster = pd.Series(model.folds_).groupby(town["groups"]).nunique()
     assert of_cluster.max() == 1 and np.intersect1d(town["groups"][:220], town["groups"][220:]).size
     tree = DRPolicyTree(max_depth=1, min_samples_leaf=60, cv=3, random_state=0)
-    table = cross_val_policy_value(tree, town["Y"], town["T"], cv=3, n_repeats=1, random_state=0, **data)
+    table = by_columns(
+        cross_val_policy_value, tree, Y=town["Y"], T=town["T"], cv=3, n_repeats=1, random_state=0, **data
+    )
     assert np.isfinite(table.to_frame()[["value", "standard_error"]].to_numpy()).all()
     gaps = town["Y"].where(np.arange(350) % 7 > 0)
     seen = RewardEstimator(random_state=0, cv=3).fit(StudyColumns(gaps, town["T"], missing_outcome="weight", **data))
@@ -441,7 +446,7 @@ def test_known_chances_of_every_row(study):
     assert known[:300] == pytest.approx(chance) and ((known[300:] > 0) & (known[300:] < 1)).all()
     given = np.append(chance, np.full(200, np.nan))
     data = stacked(*study)
-    rows = simple().fit(**data, propensity=given)
+    rows = by_columns(simple().fit, **data, propensity=given)
     assert rows.rewards_.to_numpy() == pytest.approx(by_column.rewards_.to_numpy())
     again = rows.predict_rewards(StudyColumns(data["Y"], data["T"], X=data["X"], study=data["study"], propensity=given))
     assert again.shape == (500, 2)
@@ -519,9 +524,9 @@ def test_bad_targets_are_refused(given, words):
     Y, T = np.arange(20.0), np.arange(20) % 2
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
     with pytest.raises(InputError, match=words):
-        model.fit(Y, T, X=FRAME, **given)
+        by_columns(model.fit, Y=Y, T=T, X=FRAME, **given)
     with pytest.raises(InputError, match=words):
-        cross_val_policy_value(model, Y, T, X=FRAME, **given)
+        by_columns(cross_val_policy_value, model, Y=Y, T=T, X=FRAME, **given)
 
 
 def test_a_small_target_is_refused_with_the_folds_that_it_allows():
@@ -553,7 +558,7 @@ def test_what_has_no_meaning_with_a_target(study):
         RewardEstimator().fit(StudyColumns(data["Y"], data["T"], study=data["study"]))
     with pytest.raises(InputError, match="min_samples_per_treatment counts treated rows"):
         DRPolicyTree(min_samples_per_treatment=2).fit(StudyColumns(Y, T, X=X, target_X=target))
-    fitted = simple().fit(**data, propensity=0.5)
+    fitted = by_columns(simple().fit, **data, propensity=0.5)
     with pytest.raises(InputError, match="study was given at fit"):
         fitted.predict_rewards(Y, T, X=X)
     with pytest.raises(InputError, match="study was not given at fit"):
@@ -589,7 +594,7 @@ def test_fit_and_overlap_warn_of_people_outside(town):
     X.loc[~town["study"], "place"] = "city"
     words = r"100.0% of the target are outside the study's range in some column \(most in place: 100.0%\)"
     with pytest.warns(OverlapWarning, match=f"{words}.*target_overlap says where"):
-        model = RewardEstimator(random_state=0, cv=3).fit(town["Y"], town["T"], X=X, **data)
+        model = by_columns(RewardEstimator(random_state=0, cv=3).fit, Y=town["Y"], T=town["T"], X=X, **data)
     with pytest.warns(OverlapWarning, match=words):
         found = target_overlap(model, X, **data)
     assert found.columns.loc["place", "outside"] == 1.0 == found.outside
@@ -635,7 +640,7 @@ def test_people_far_away_are_warned_of_wherever_a_target_is_given(study):
     tree, far = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0), target + 9.0
     for given in ({"target_X": far, "X": X}, {"target_X": far[:, :1], "X": X[:, :1], "target_W": far, "W": X}):
         with pytest.warns(OverlapWarning, match="100.0% of the target are outside the study's range"):
-            tree.fit(Y, T, propensity=0.5, **given)
+            by_columns(tree.fit, Y=Y, T=T, propensity=0.5, **given)
     with pytest.warns(OverlapWarning, match="100.0% of the target are outside the study's range"):
         cross_val_policy_value(
             tree, StudyColumns(Y, T, X=X, target_X=far, propensity=0.5), cv=2, n_repeats=1, random_state=0
@@ -675,7 +680,7 @@ def test_learnt_rules_of_a_table():
     assert found.delta_of_estimate == pytest.approx(found.gain.value / found.changed.value, rel=1e-6)
     assert 0 < found.delta < found.delta_of_estimate and "undone" in str(found)
     with pytest.raises(InputError, match="made without a target"):
-        transport_sensitivity(cross_val_policy_value(tree, Y, T, **options))
+        transport_sensitivity(by_columns(cross_val_policy_value, tree, Y=Y, T=T, **options))
     with pytest.raises(InputError, match="leave Y out"):
         transport_sensitivity(table, Y=Y)
     with pytest.raises(InputError, match="needs baseline"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, load_dataset
-from policytree.common.study_columns import StudyColumns
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.observed import observe
 from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
@@ -91,13 +91,13 @@ def test_without_covariates_mean_rewards_are_the_curves_of_kaplan_and_meier(stud
 def test_the_published_means_of_actg175(actg175_times):
     days, arms, event = actg175_times
     asked = {"event": event, "horizon": 1000, "propensity": SHARED_ARMS}
-    area = RewardEstimator(random_state=0).fit_predict(days, arms, **asked)
+    area = by_columns(RewardEstimator(random_state=0).fit_predict, Y=days, T=arms, **asked)
     # lifelines 0.30, restricted_mean_survival_time of KaplanMeierFitter by arm (shared notes of this project).
     assert area.mean().round(1).tolist() == [827.9, 921.0, 918.4, 902.6]
     assert (area.std() / np.sqrt(len(area))).round(0).tolist() == [12, 8, 9, 10]
     by_r = [827.8806389, 920.9521453, 918.3685806, 902.6134937]  # survfit of R's survival 3.5-3, rmean=1000
     shares = {"event": event, "horizon": 1000, "propensity": arms.value_counts(normalize=True).to_dict()}
-    exact = RewardEstimator().fit_predict(days, arms, **shares)
+    exact = by_columns(RewardEstimator().fit_predict, Y=days, T=arms, **shares)
     assert exact.mean().to_numpy() == pytest.approx(by_r, abs=1e-6)
     errors = [12.096347627, 8.401943190, 8.742728294, 9.113454567]  # by Greenwood's formula
     assert (exact.std() / np.sqrt(len(exact))).to_numpy() == pytest.approx(errors, rel=5e-4)
@@ -266,7 +266,7 @@ def test_a_floor_leaves_mean_rewards_at_the_curves_and_is_counted(late, rng):
         for model in (held, free):
             assert [model.outcome_[arm == T].mean() for arm in ("a", "b")] == pytest.approx(areas, abs=1e-9)
     asked = {"event": event, "propensity": 0.5, "entry": entry}
-    assert np.allclose(held.predict_rewards(time, T, **asked), held.rewards_)
+    assert np.allclose(by_columns(held.predict_rewards, Y=time, T=T, **asked), held.rewards_)
 
 
 # --- rewards with covariates ---
@@ -391,7 +391,7 @@ def test_a_structured_array_says_both(rng):
     X, T, time, event, _ = study(200, rng)
     survival = np.array(list(zip(event, time, strict=True)), dtype=[("seen", bool), ("weeks", float)])
     settings = {"X": X, "horizon": 1.0}
-    by_array = RewardEstimator(random_state=0).fit_predict(survival, T, **settings)
+    by_array = by_columns(RewardEstimator(random_state=0).fit_predict, Y=survival, T=T, **settings)
     by_column = RewardEstimator(random_state=0).fit_predict(StudyColumns(time, T, event=event, **settings))
     pd.testing.assert_frame_equal(by_array, by_column)
 
@@ -459,11 +459,11 @@ def test_rules_that_seek_events_of_a_cause_are_warned_of(rng):
     asked = {"X": X, "event": rng.choice([0, 1, 2], 160), "cause": 2, "propensity": 0.5}
     tree = DRPolicyTree(max_depth=1, random_state=0, cv=2)
     with pytest.warns(UserWarning, match="direction='minimize'"):
-        tree.fit(time, T, **asked)
+        by_columns(tree.fit, Y=time, T=T, **asked)
     with pytest.warns(UserWarning, match="direction='minimize'") as heard:
-        cross_val_policy_value(tree, time, T, cv=2, n_repeats=1, **asked)
+        by_columns(cross_val_policy_value, tree, Y=time, T=T, cv=2, n_repeats=1, **asked)
     assert len(heard) == 1
-    tree.set_params(direction="minimize").fit(time, T, **asked)
+    by_columns(tree.set_params(direction="minimize").fit, Y=time, T=T, **asked)
     for wrong in (asked["event"].astype(str), asked["event"] > 0):
         with pytest.raises(InputError, match="must hold numbers"):
             tree.score(StudyColumns(time, T, X=X, event=wrong))
@@ -545,11 +545,16 @@ def test_visits_with_a_few_times_in_between_are_discrete_time():
     observed = observe(time, T, event=until <= censoring, horizon=80.0)
     grid = make_grid(observed.times)
     assert grid.tied and grid.edges.tolist() == [*range(0, 79, 6), 80]
-    errors = [(RewardEstimator(random_state=0, cv=3).fit(time, T, **asked).outcome_ - np.minimum(until, 80.0)).mean()]
+    errors = [
+        (
+            by_columns(RewardEstimator(random_state=0, cv=3).fit, Y=time, T=T, **asked).outcome_
+            - np.minimum(until, 80.0)
+        ).mean()
+    ]
     for seed in (1, 2):
         X, T, until, censoring = visits(2000, seed)
         asked |= {"X": X, "event": until <= censoring}
-        model = RewardEstimator(random_state=0, cv=3).fit(np.minimum(until, censoring), T, **asked)
+        model = by_columns(RewardEstimator(random_state=0, cv=3).fit, Y=np.minimum(until, censoring), T=T, **asked)
         errors.append((model.outcome_ - np.minimum(until, 80.0)).mean())
     assert abs(np.mean(errors)) < 0.4  # standard deviation .12; -.75 with hazards that are constant within bins
     one_day = np.where(np.arange(2000) % 5 == 0, np.linspace(1, 79, 2000), 50.0)  # all others at once
@@ -654,7 +659,7 @@ def test_refits_of_causes_of_which_one_row_was_censored(rng):
     cause = np.where(np.arange(160) == 7, 0, rng.integers(1, 3, 160))
     tree = DRPolicyTree(max_depth=1, random_state=0, cv=2, direction="minimize")
     asked = {"X": X, "event": cause, "cause": 1, "horizon": 8.0, "propensity": 0.5}
-    values = cross_val_policy_value(tree, time, T, cv=2, n_repeats=1, random_state=0, **asked)
+    values = by_columns(cross_val_policy_value, tree, Y=time, T=T, cv=2, n_repeats=1, random_state=0, **asked)
     lost = np.where(cause == 1, np.maximum(8.0 - time, 0.0), 0.0)
     for arm in ("c", "d"):
         estimate = values.estimates[f"always {arm}"]

@@ -55,7 +55,7 @@ def tree(net):
     sizes = {"min_samples_leaf": 16, "min_samples_per_treatment": 8}
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0, **sizes)
     given = {"instrument": data["offer"], "groups": data["person"], "propensity": 0.5}
-    return model.fit(net, data["taken"], X=data[X], **given)
+    return model.fit(StudyColumns(net, data["taken"], X=data[X], **given))
 
 
 def section(folder, key: str) -> dict:
