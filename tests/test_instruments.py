@@ -276,7 +276,7 @@ def test_little_compliance_in_places_is_counted_and_said(rng):
     ("settings", "arguments", "message"),
     [
         ({}, {"instrument": "offer"}, "instrument goes with method='instrument'"),
-        ({"method": "instrument"}, {}, "pass instrument= as well"),
+        ({"method": "instrument"}, {}, "fit it to a study with treatment=Offered"),
         ({"method": "instrument", "estimand": "treated"}, {"instrument": "offer"}, "estimand"),
         ({"estimand": "compliers"}, {}, "set method='instrument'"),
         ({"method": "instrument", "min_compliance": 0.0}, {"instrument": "offer"}, "min_compliance"),
@@ -337,10 +337,10 @@ def test_messages_about_offers_call_them_offers(rng):
         fit(propensity={"voucher": 0.999, "none": 0.001})
     gone = data["outcome"].mask(data["offer"] == "none")
     with pytest.raises(InputError, match=r"^All outcomes of offer none are missing; leave the offer out"):
-        fit(StudyColumns(gone, missing_outcome="weight"))
+        fit(Y=gone, missing_outcome="weight")
     left = gone.where(data.index != np.flatnonzero(data["offer"] == "none")[0], 1.0)
     with pytest.raises(InputError, match=r"^Only 1 of \d+ outcomes of offer none are seen, too few"):
-        fit(StudyColumns(left, missing_outcome="weight"))
+        fit(Y=left, missing_outcome="weight")
 
 
 def test_a_first_stage_without_exceptions_has_no_finite_strength(rng):

@@ -19,6 +19,7 @@ from policytree import (
     load_dataset,
     policy_stability,
 )
+from policytree.common.study_columns import StudyColumns
 from policytree.study import Event, MayBeMissing, Number, Offered, Population, TimeToEvent
 from policytree.weighting.instrument import COMPLIERS
 
@@ -129,7 +130,7 @@ def rewards_of(kind: str) -> RewardEstimator:
 def test_rewards_of_a_study_are_those_of_its_columns_to_the_last_bit(kind):
     by_study = rewards_of(kind).fit(study_of(kind)).rewards_
     columns = {"T": TABLE["arm"], "X": X} | KINDS[kind][1]
-    one_by_one = rewards_of(kind).fit(columns.pop("Y"), columns.pop("T"), **columns).rewards_
+    one_by_one = rewards_of(kind).fit(StudyColumns(**columns)).rewards_
     np.testing.assert_array_equal(by_study.to_numpy(), one_by_one.to_numpy())
     assert by_study.columns.tolist() == one_by_one.columns.tolist()
 
@@ -142,18 +143,17 @@ def test_a_tree_and_its_values_are_those_of_the_columns():
         "sample_treatment_costs": {"drug": TABLE["fee"]},
     }  # fmt: skip
     fitted = model.fit(study)
-    by_columns = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(TABLE["score"], **columns)
-    assert fitted.to_json() == by_columns.to_json()
+    columns |= {"Y": TABLE["score"]}
+    alike = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(StudyColumns(**columns))
+    assert fitted.to_json() == alike.to_json()
     how = {"cv": 2, "n_repeats": 1, "random_state": 0}
     by_study = cross_val_policy_value(model, study, **how)
     stated = DRPolicyTree(max_depth=1, cv=2, random_state=0, direction="maximize")
-    stated.fit(TABLE["score"], **columns)
-    by_columns = by_columns(
-        cross_val_policy_value, stated, Y=TABLE["score"], T=columns.pop("T"), control="none", **columns, **how
-    )
-    assert str(by_study.verdict) == str(by_columns.verdict)
+    stated.fit(StudyColumns(**columns))
+    values = cross_val_policy_value(stated, StudyColumns(**columns, control="none"), **how)
+    assert str(by_study.verdict) == str(values.verdict)
     assert by_study.verdict.reference == "always none"
-    pd.testing.assert_frame_equal(by_study.to_frame(), by_columns.to_frame())
+    pd.testing.assert_frame_equal(by_study.to_frame(), values.to_frame())
 
 
 def test_other_questions_take_a_study():

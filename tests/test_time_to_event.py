@@ -309,7 +309,7 @@ def test_new_rows_are_judged_by_models_that_did_not_see_them(rng):
     )
     assert abs(rewards.mean() - both.rewards_.mean()).max() < 0.05
     assert own.mean() == pytest.approx(both.outcome_.mean(), abs=0.05)
-    with pytest.raises(InputError, match="pass event= for the new rows"):
+    with pytest.raises(InputError, match="give the new rows as a study"):
         model.predict_rewards(time[new], T[new], X=X[new])
 
 

@@ -58,14 +58,15 @@ def takes_study(function: Callable[..., R]) -> Callable[..., R]:
     """
     parameters = inspect.signature(function).parameters
     positional = [p.name for p in parameters.values() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> R:
-        _refuse_said_by_study(function.__name__, kwargs)
+        _refuse_said_by_study(name, kwargs)
         if not args or not isinstance(args[-1], CallArguments):
             return function(*args, **kwargs)
         before = {each: args[-1].told(value) for each, value in zip(positional, args[:-1], strict=False)}
-        return function(**before, **_of_study(args[-1], function.__name__, parameters, kwargs))
+        return function(**before, **_of_study(args[-1], name, parameters, kwargs))
 
     return _with_signature(called, function)
 

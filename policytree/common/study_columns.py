@@ -120,7 +120,8 @@ def by_columns(function: Callable[..., R], *before: Any, **arguments: Any) -> R:
     **arguments
         Columns by their roles, those that are None being left out, and settings.
     """
-    if not getattr(function, "takes_study", False):
+    called = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
+    if not getattr(called, "takes_study", False):
         return function(*before, **arguments)
     columns = {name: value for name, value in arguments.items() if name in ROLES}
     settings = {name: value for name, value in arguments.items() if name not in ROLES}

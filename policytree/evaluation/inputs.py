@@ -24,7 +24,7 @@ def fitted_by_offers(estimator: Any) -> Any:
     """The RewardEstimator of an estimator that was fitted with an instrument."""
     fitted = getattr(estimator, "reward_estimator_", estimator)
     if getattr(fitted, "offers_", None) is None:
-        raise InputError("estimator was fitted without an instrument; fit it with instrument=.")
+        raise InputError("estimator was fitted without an instrument; fit it to a study with treatment=Offered(...).")
     return fitted
 
 

@@ -217,7 +217,7 @@ def _with_offer_rule(model: Any, results: Any, Y, T, offer_costs, treatment_cost
     found = list(results) if isinstance(results, list | tuple) else [results]
     if data["instrument"] is None:
         raise InputError(
-            "offer_costs and treatment_cost are about offers; pass instrument= as well, or leave them out."
+            "offer_costs and treatment_cost are about offers; give a study with treatment=Offered(...), or leave them out."
         )
     if any(isinstance(result, OfferRule) for result in found):
         raise InputError("results holds an OfferRule, which knows its costs; leave offer_costs and treatment_cost out.")
@@ -256,13 +256,13 @@ def _as_fitted(model: Any, asked: OutcomeArguments, are_times: bool) -> OutcomeA
             raise InputError("instrument needs a DRPolicyTree that was fitted with it; leave it out for other models.")
         return asked
     if rewards.offers_ is not None and asked["instrument"] is None:
-        raise InputError("The model was fitted with an instrument; pass instrument= to the report as well.")
+        raise InputError("The model was fitted with an instrument; give the report that study, with treatment=Offered(...).")
     if rewards.offers_ is None and asked["instrument"] is not None:
-        raise InputError("The model was fitted without an instrument; fit it with instrument=, or leave it out here.")
+        raise InputError("The model was fitted without an instrument; fit it to this study, or leave the offers out here.")
     if rewards.horizon_ is not None and not are_times:
-        raise InputError("The model was fitted to times to an event; pass event= to the report as well.")
+        raise InputError("The model was fitted to times to an event; give the report that study, with outcome=TimeToEvent(...).")
     if rewards.horizon_ is None and are_times:
-        raise InputError("The model was fitted to outcomes that are numbers; fit it with event=, or leave event out.")
+        raise InputError("The model was fitted to outcomes that are numbers; fit it to this study, or leave the events out here.")
     horizon, target = asked["horizon"], asked["target"]
     return {
         **asked,

@@ -31,8 +31,8 @@ from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structure
 
 REFUSE, WEIGHT = "refuse", "weight"
 _REMEDY = (
-    "leave these rows out if nothing they depend on matters for the outcome, or pass missing_outcome='weight', which "
-    "weights for who is missing."
+    "leave these rows out if nothing they depend on matters for the outcome, or weight for who is missing: "
+    "outcome=MayBeMissing(...) of a study, missing_outcome='weight' of a regime."
 )
 TARGET_ROWS = "(a person of the target)"  # what messages on folds call the rows beside the study
 FEWEST_SEEN = 5  # outcomes of a treatment, where some are missing

@@ -433,7 +433,7 @@ class RewardEstimator(NestedParameters):
         asked = is_instrumental(self)
         if asked is not (observed.instrument is not None):
             raise InputError(
-                "method='instrument' learns from who was offered what; pass instrument= as well."
+                "method='instrument' learns from who was offered what; fit it to a study with treatment=Offered(...)."
                 if asked
                 else "instrument goes with method='instrument'; set that, or leave instrument out."
             )
@@ -520,7 +520,7 @@ class RewardEstimator(NestedParameters):
         """
         check_is_fitted(self, "rewards_")
         if self.participation_ is None:
-            raise InputError("fit was given no study and target; pass study= there.")
+            raise InputError("fit was given no target; fit to a study with population=Population(...).")
         Z = self.covariates_.matrix(X, W)
         ratio = median_of_repeats([r.predict_new(Z, None) for r in self.repeats_]).ratio
         assert ratio is not None, "there is a target"
@@ -843,7 +843,7 @@ class RewardEstimator(NestedParameters):
                 raise InputError("No event was given at fit, where outcomes were numbers; leave event and entry out.")
             return observe(Y, T, treatments=self.treatments_, missing_outcome=self._missing_outcome, **whose)
         if event is None and not is_structured(Y):
-            raise InputError("Outcomes were times to an event at fit; pass event= for the new rows as well.")
+            raise InputError("Outcomes were times to an event at fit; give the new rows as a study with outcome=TimeToEvent(...).")
         if (entry is not None) is not self._has_entry:
             was = "was" if self._has_entry else "was not"
             raise InputError(f"entry {was} given at fit; do the same for the new rows.")

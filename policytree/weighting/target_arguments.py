@@ -184,8 +184,8 @@ def _stacked(given: dict[str, Any], tables: dict[str, Any], n: int, m: int) -> d
     for name in ("sample_treatment_costs", "budget_costs", "regression", "subgroups"):
         if _by_rows(given.get(name), n):
             raise InputError(
-                f"{name} is given row by row, and people of the target need theirs too; stack study and target in one "
-                "table, and pass study= in place of target_X."
+                f"{name} is given row by row, and people of the target need theirs too; give it by treatment, or "
+                "leave it out."
             )
     own, other, _ = next(pair for pair in tables.values() if pair is not None)
     Y = given["Y"]

@@ -181,7 +181,7 @@ def test_several_offers_with_missing_outcomes(study):
 
 def test_slips_are_one_sentence(study, fitted):
     X, T, Y, offered, groups = study
-    with pytest.raises(InputError, match="fitted with an instrument; pass instrument= to the report as well"):
+    with pytest.raises(InputError, match="fitted with an instrument; give the report that study"):
         StudyReport(fitted, Y, T, X=X)
     with pytest.raises(InputError, match="offer_costs names the offer free; the offers are none, voucher"):
         StudyReport(fitted, Y, T, X=X, groups=groups, offer_costs={"free": 1.0}, **offered)
@@ -197,9 +197,9 @@ def test_slips_are_one_sentence(study, fitted):
     plain = DRPolicyTree(max_depth=0, rewards=RewardEstimator(LinearRegression(), cv=2)).fit(
         Y, T, X=X[["age"]].fillna(0), propensity=0.5
     )
-    with pytest.raises(InputError, match="fitted without an instrument; fit it with instrument="):
+    with pytest.raises(InputError, match="fitted without an instrument; fit it to this study"):
         StudyReport(plain, Y, T, X=X[["age"]].fillna(0), **offered)
-    with pytest.raises(InputError, match="pass instrument= as well, or leave them out"):
+    with pytest.raises(InputError, match="treatment=Offered"):
         StudyReport(plain, Y, T, X=X[["age"]].fillna(0), offer_costs={"voucher": 1.0})
 
 

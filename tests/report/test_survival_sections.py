@@ -104,7 +104,7 @@ def test_another_question_than_that_of_the_fit_is_refused(study, fitted):
     with pytest.raises(InputError, match=r"fitted with horizon=600.0, the report asks for 500.0; use the same\."):
         StudyReport(fitted, StudyColumns(Y, T, X=X, event=event, horizon=500))
     numbers = learner(max_depth=1).fit(Y, T, X=X)
-    with pytest.raises(InputError, match="fit it with event=, or leave event out"):
+    with pytest.raises(InputError, match="fit it to this study, or leave the events out"):
         StudyReport(numbers, StudyColumns(Y, T, X=X, event=event))
 
 

@@ -357,7 +357,7 @@ def _of_table(
     if groups is not None or sample_weight is not None:
         raise InputError("A table counts its own clusters and weights; leave groups and sample_weight out.")
     if offers is None:
-        raise InputError("The table was made without an instrument; pass instrument= to cross_val_policy_value.")
+        raise InputError("The table was made without an instrument; make it of a study with treatment=Offered(...).")
     alike = np.array_equal(offers.offers, fitted.offers_) and np.array_equal(seen.treatments, fitted.treatments_)
     if len(fitted.rewards_) != seen.n or not alike:
         raise InputError(
