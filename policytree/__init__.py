@@ -5,10 +5,8 @@ in ``__init__.pyi``.
 """
 
 from policytree.common.lazy import lazy_names
-from policytree.common.moved import keep_old_names
 
 __version__ = "0.9.0"
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
 __all__ += ["__version__"]
-keep_old_names()

@@ -6,7 +6,6 @@ from policytree.born_again.fewer_trees import prune_ensemble as prune_ensemble
 from policytree.data.combined_treatments import CombinedTreatments as CombinedTreatments
 from policytree.data.combined_treatments import combine_treatments as combine_treatments
 from policytree.datasets import load_dataset as load_dataset
-from policytree.datasets.rand_hie import load_rand_hie as load_rand_hie
 from policytree.diagnostics.calibration import calibration_table as calibration_table
 from policytree.diagnostics.calibration import outcome_calibration_table as outcome_calibration_table
 from policytree.diagnostics.calibration import outcome_fit_table as outcome_fit_table
@@ -99,7 +98,6 @@ from policytree.plotting.sensitivity import OmittedVariableDisplay as OmittedVar
 from policytree.plotting.stability import PolicyStabilityDisplay as PolicyStabilityDisplay
 from policytree.plotting.survival import KaplanMeierDisplay as KaplanMeierDisplay
 from policytree.plotting.trees import PolicyTreeDisplay as PolicyTreeDisplay
-from policytree.plotting.trees import plot_tree as plot_tree
 from policytree.plotting.values import PolicyValueDisplay as PolicyValueDisplay
 from policytree.problem.types import Guesses as Guesses
 from policytree.problem.types import Status as Status

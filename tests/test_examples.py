@@ -15,13 +15,12 @@ from tests.api_pages import PAGES, listed
 
 PACKAGES = ("policytree", "policytree.objectives", "policytree.solvers", "policytree.study", "policytree.weighting")
 DASK = "policytree.on_dask"
-SUPERSEDED = {"load_rand_hie", "plot_tree"}  # load_dataset and estimators' plot show what they do
 CHAIN = re.compile(r"^ +As (for|in) ", re.MULTILINE)  # instead of a description
 
 
 def public_names():
     """Classes and functions that packages export or pages of the API list, each once, by their names there."""
-    exported = ((name, each) for name in PACKAGES for each in {*importlib.import_module(name).__all__} - SUPERSEDED)
+    exported = ((name, each) for name in PACKAGES for each in {*importlib.import_module(name).__all__})
     found = {}
     for package, name in [*sorted(exported), *sorted(listed())]:
         item = inspect.unwrap(getattr(importlib.import_module(package), name))

@@ -1,6 +1,5 @@
 """Packages whose names are imported on first use."""
 
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 import policytree
 from policytree import estimators, weighting
 from policytree.common.lazy import homes_in, lazy_names
-from policytree.common.moved import MOVED
 
 
 def test_names_come_from_the_stub(tmp_path):
@@ -46,14 +44,3 @@ def test_unknown_names_are_attribute_errors():
 def test_the_package_alone_is_cheap():
     code = "import sys, policytree; print([m for m in ('numpy', 'numba', 'sklearn', 'pandas') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_modules_that_moved_are_found_under_their_old_names(monkeypatch):
-    for old in MOVED:
-        monkeypatch.delitem(sys.modules, old, raising=False)
-    for old, new in MOVED.items():
-        with pytest.warns(DeprecationWarning, match=f"{old} is now {new}; the old name goes with the next release"):
-            module = importlib.import_module(old)
-        names = [name for name in vars(importlib.import_module(new)) if name[0] != "_"]
-        assert names
-        assert all(getattr(module, name) is getattr(importlib.import_module(new), name) for name in names)

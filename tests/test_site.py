@@ -145,8 +145,7 @@ def test_pictures_can_be_drawn(path, execute, monkeypatch):
 def test_every_public_name_has_a_page(package):
     stub = Path(importlib.import_module(package).__file__).with_suffix(".pyi")
     names = {name for module, name in listed() if module in (package, "policytree")}
-    going = {"load_rand_hie", "plot_tree"}  # deprecated: no page, so that nobody starts to use them
-    assert set(homes_in(stub)) - names <= going
+    assert set(homes_in(stub)) <= names
 
 
 def test_listed_names_exist():

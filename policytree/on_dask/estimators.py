@@ -13,7 +13,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import NO_WORKERS_TIMEOUT
 from policytree.encoded.solve import MOST_BYTES, solve_by_tables, tables_answer
 from policytree.encoded.streams import LeafSums, Streams, pairs_of
-from policytree.estimators.arguments import accepts_former_order, own_arguments_first
+from policytree.estimators.arguments import own_arguments_first
 from policytree.estimators.classifier import OptimalTreeClassifier
 from policytree.estimators.encoded_fit import keep_answer, question_of
 from policytree.estimators.inputs import check_number
@@ -271,7 +271,6 @@ class DaskPolicyTree(_OnDask, PolicyTree):
 
 @shares_documentation(OptimalTreeClassifier)
 @own_arguments_first
-@accepts_former_order("regularization", "max_depth")
 @dataclass(eq=False, repr=False)
 class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     """:class:`policytree.OptimalTreeClassifier` for dask DataFrames; see :class:`DaskPolicyTree`.

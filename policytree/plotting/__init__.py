@@ -3,7 +3,7 @@
 from policytree.plotting.common import LINE_COLORS, PALETTE, new_axes, room_for_names, short_name
 from policytree.plotting.partition import PartitionDisplay, partition
 from policytree.plotting.svg import to_svg
-from policytree.plotting.trees import PolicyTreeDisplay, plot_tree, tree_html
+from policytree.plotting.trees import PolicyTreeDisplay, tree_html
 from policytree.plotting.values import PolicyValueDisplay
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "PolicyValueDisplay",
     "new_axes",
     "partition",
-    "plot_tree",
     "room_for_names",
     "short_name",
     "to_svg",
