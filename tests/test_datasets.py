@@ -9,8 +9,9 @@ import pytest
 import statsmodels.api as sm
 from statsmodels.sandbox.regression.gmm import IV2SLS
 
-from policytree import PolicyTree, RewardEstimator, instrument_summary
+from policytree import PolicyTree, RewardEstimator
 from policytree.datasets import DATASET_NAMES, STUDIES, Dataset, files, load_dataset
+from policytree.evaluation import instrument_summary
 from policytree.exceptions import InputError
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

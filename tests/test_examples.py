@@ -11,9 +11,9 @@ import re
 import pytest
 
 from policytree.common.docstrings import entries
-from tests.api_pages import PAGES, listed
+from tests.api_pages import HOMES, PAGES, listed
 
-PACKAGES = ("policytree", "policytree.objectives", "policytree.solvers", "policytree.study", "policytree.weighting")
+PACKAGES = (*HOMES, "policytree.solvers")
 DASK = "policytree.on_dask"
 CHAIN = re.compile(r"^ +As (for|in) ", re.MULTILINE)  # instead of a description
 

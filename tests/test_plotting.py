@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, PolicyTree, PolicyTreeDisplay, PolicyValueDisplay, leaf_summary
+from policytree import PolicyTree, leaf_summary
+from policytree.exceptions import InputError
+from policytree.plotting import PolicyTreeDisplay, PolicyValueDisplay
 
 
 @pytest.fixture(autouse=True)

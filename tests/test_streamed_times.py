@@ -9,8 +9,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, SGDRegres
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from policytree import InputError, RewardEstimator, stream_rewards
-from policytree.encoded import hazards, reward_job
+from policytree import RewardEstimator
+from policytree.encoded import hazards, reward_job, stream_rewards
+from policytree.exceptions import InputError
 from tests.streamed import Curves, parts, stop_after
 
 pa = pytest.importorskip("pyarrow")

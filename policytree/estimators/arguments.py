@@ -15,7 +15,8 @@ import numpy as np
 
 from policytree.common.calls import NestedParameters
 from policytree.common.docstrings import shares_documentation
-from policytree.guesses import Guesses, ReferenceGuesses
+from policytree.guesses.reference import ReferenceGuesses
+from policytree.problem.types import Guesses
 
 Class = TypeVar("Class", bound=type)
 
@@ -52,7 +53,7 @@ class SearchArguments(NestedParameters):
         Options of the solver, such as ``{"factor": 50}`` or ``{"amplification": 0.5, "n_draws": 8}``.
     guesses : optional
         What to guess from a reference model: "thresholds", "depth", "lower_bounds", a list of these, "all", a
-        :class:`policytree.ReferenceGuesses`; or the guesses themselves, :class:`policytree.Guesses`
+        :class:`policytree.guesses.ReferenceGuesses`; or the guesses themselves, :class:`policytree.guesses.Guesses`
         (its ``reference_losses`` weighted, rows of weight 0 left out). ``status_`` is then OPTIMAL_GIVEN_GUESSES.
     time_limit : float or None
         Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`. Compiling the

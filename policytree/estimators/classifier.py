@@ -109,8 +109,8 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         Parameters
         ----------
         X : DataFrame or array-like of shape (n, p), or EncodedData
-            Features; text columns are categories, missing values are allowed. Rows that :func:`policytree.encode` wrote
-            come with their labels and weights, and nothing else is passed then.
+            Features; text columns are categories, missing values are allowed. Rows that
+            :func:`policytree.encoded.encode` wrote come with their labels and weights, and nothing else is passed then.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional
