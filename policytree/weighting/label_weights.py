@@ -120,7 +120,9 @@ def class_balanced_weights(y: Column, *, sample_weight: Column | None = None) ->
 
 
 @aligns_rows
-def cost_matrix_losses(y: Column, costs: Table | Mapping, *, sample_weight: Column | None = None) -> pd.DataFrame:
+def cost_matrix_losses(
+    y: Column, costs: Table | Mapping | None, *, sample_weight: Column | None = None
+) -> pd.DataFrame:
     """Losses of every prediction for every row, from a matrix of misclassification costs.
 
     Parameters
