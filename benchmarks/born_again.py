@@ -21,9 +21,12 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
-from policytree import BornAgainTree, InputError
-from policytree.born_again import check_faithfulness, read_ensemble, solve_born_again
+from policytree import BornAgainTree
+from policytree.born_again.faithful import check_faithfulness
 from policytree.born_again.needed_kernels import BORN_AGAIN
+from policytree.born_again.readers import read_ensemble
+from policytree.born_again.solve import solve_born_again
+from policytree.exceptions import InputError
 from policytree.solvers.core.compilation import load_kernels
 
 HERE = Path(__file__).parent

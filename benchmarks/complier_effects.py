@@ -74,7 +74,8 @@ def wald(data: Example) -> float:
 def ours(name: str) -> list[dict]:
     """Without covariates, with the common learners, with the default ones."""
     import policytree
-    from policytree import RewardEstimator, instrument_summary
+    from policytree import RewardEstimator
+    from policytree.evaluation import instrument_summary
 
     data, rows = example(name), []
     settings = {"method": "instrument", "estimand": "compliers"}

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from reporting import RESULTS, machine, markdown_head, markdown_table
 
-from policytree import qini_curve, rank_average_treatment_effect
+from policytree.evaluation import qini_curve, rank_average_treatment_effect
 from policytree.evaluation.targeting.cost_paths import cost_path
 
 DRAWS = 200

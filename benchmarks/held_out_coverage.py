@@ -23,7 +23,7 @@ from simulated import POPULATION, Cell, LinearLearner, boosting, cells, least_sq
 from sklearn.base import clone
 
 from policytree import DRPolicyTree, cross_val_policy_value
-from policytree.evaluation import compare_with_best
+from policytree.evaluation.inference.best_arm import compare_with_best
 from policytree.evaluation.policy_value.cross_val import settled
 
 RESULTS = Path(__file__).parent / "results"

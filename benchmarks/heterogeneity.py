@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import RewardEstimator, calibration_test, heterogeneity_test
+from policytree import RewardEstimator, heterogeneity_test
+from policytree.evaluation import calibration_test
 
 CELLS = {  # rows, arms, what else
     "randomised, n = 300": (300, 2, ""),

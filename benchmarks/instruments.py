@@ -23,16 +23,10 @@ from reporting import RESULTS, Simulation, with_error, write_tables
 from scipy.special import expit, ndtr, softmax
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    PolicyTree,
-    RewardEstimator,
-    cross_val_policy_value,
-    instrument_summary,
-    policy_value,
-)
+from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value, policy_value
 from policytree.common.study_columns import StudyColumns
+from policytree.evaluation import instrument_summary
+from policytree.exceptions import InputError
 
 NEW_ROWS = 20_000
 ROUNDING = 1e-9  # of means that are added up in another order

@@ -41,8 +41,8 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
-from policytree import PolicyTree, RewardEstimator, encode, stream_rewards, streamed_policy_values
-from policytree.encoded import solve
+from policytree import PolicyTree, RewardEstimator
+from policytree.encoded import encode, solve, stream_rewards, streamed_policy_values
 
 FEATURES = [f"x{j}" for j in range(10)]
 FILE_ROWS = 1_000_000

@@ -23,7 +23,8 @@ import numpy as np
 import pandas as pd
 from reporting import RESULTS, machine, markdown_head, markdown_table
 
-from policytree import PolicyTree, pareto_path
+from policytree import PolicyTree
+from policytree.evaluation import pareto_path
 
 CASES = [(depth, delta) for depth in (2, 3) for delta in (0.1, 0.05, 0.02, 0.01)]
 LONG = 5.0  # seconds

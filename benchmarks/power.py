@@ -23,8 +23,7 @@ from reporting import machine, markdown_head, markdown_table
 from simulated import Cell, LinearLearner, no_effect, unwatched
 
 from policytree import cross_val_policy_value
-from policytree.evaluation import mean_estimate
-from policytree.evaluation.estimates import value_factor
+from policytree.evaluation.estimates import mean_estimate, value_factor
 from policytree.evaluation.inference.step_down import against_reference
 
 RESULTS = Path(__file__).parent / "results" / "power.md"

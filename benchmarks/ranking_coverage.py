@@ -22,7 +22,8 @@ from reporting import RESULTS, machine, markdown_head, markdown_table
 from scipy import stats
 from simulated import POPULATION, Cell, LinearLearner, linear_effects, no_effect, unwatched
 
-from policytree import held_out_rewards, qini_curve, rank_average_treatment_effect
+from policytree import held_out_rewards
+from policytree.evaluation import qini_curve, rank_average_treatment_effect
 from policytree.evaluation.targeting.toc import Order, toc_and_areas
 
 SHARE, BUDGET = 0.2, 0.3

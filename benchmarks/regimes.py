@@ -28,7 +28,8 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, Stage, TreatmentRegime, cross_val_regime_value
+from policytree import DRPolicyTree
+from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
 from policytree.regimes.stages import check_stages
 
 RESULTS = Path(__file__).parent / "results"

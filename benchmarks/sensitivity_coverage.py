@@ -26,14 +26,9 @@ from scipy.stats import norm
 from simulated import LinearLearner, unwatched
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import (
-    InputError,
-    PolicyTree,
-    RewardEstimator,
-    cross_val_policy_value,
-    marginal_sensitivity,
-    omitted_variable_bounds,
-)
+from policytree import PolicyTree, RewardEstimator, cross_val_policy_value
+from policytree.evaluation import marginal_sensitivity, omitted_variable_bounds
+from policytree.exceptions import InputError
 
 POPULATION = 200_000
 SMALLER_POPULATION = 20_000  # where 25 trees a run are applied to it

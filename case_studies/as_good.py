@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from policytree import NearTiesDisplay, near_ties
+from policytree.evaluation import near_ties
+from policytree.plotting import NearTiesDisplay
 
 
 def show_near_ties(study, model, X, slack: float, without: list, unit: str, title: str, **options) -> None:

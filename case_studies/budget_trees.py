@@ -7,15 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from policytree import (
-    BudgetPathDisplay,
-    HeldOutRewards,
-    PolicyTree,
-    budget_path,
-    policy_difference,
-    policy_shares,
-    policy_spend,
-)
+from policytree import PolicyTree, policy_difference
+from policytree.evaluation import budget_path, policy_shares, policy_spend
+from policytree.evaluation.policy_value.sample_split import HeldOutRewards
+from policytree.plotting import BudgetPathDisplay
 
 
 @dataclass(frozen=True)

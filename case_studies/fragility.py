@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree import (
-    MarginalSensitivityDisplay,
-    PolicyStabilityDisplay,
-    cross_val_policy_value,
-    marginal_sensitivity,
-    policy_stability,
-)
+from policytree import cross_val_policy_value
+from policytree.evaluation import marginal_sensitivity, policy_stability
+from policytree.plotting import MarginalSensitivityDisplay, PolicyStabilityDisplay
 
 GAMMAS = (1.0, 1.1, 1.25, 1.5, 2.0)
 

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 
-from policytree import InputError
+from policytree.exceptions import InputError
 
 MINUTES = "minutes.json"  # beside results: how long each part took when they were made
 

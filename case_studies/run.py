@@ -158,7 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
     sys.path.insert(0, str(HERE))
     code, name = 0, names[0]
     try:
-        from policytree import InputError
+        from policytree.exceptions import InputError
 
         for name in names:
             try:

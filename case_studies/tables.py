@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from policytree import InputError
+from policytree.exceptions import InputError
 
 
 def find_file(file: str, source: str, directory: Path | None, folder: str = "classification") -> Path:

@@ -12,13 +12,13 @@ import pandas as pd
 from policytree import (
     DRPolicyTree,
     PolicyTree,
-    PolicyValueDisplay,
     RewardEstimator,
     cross_val_policy_value,
     policy_difference,
     policy_value,
 )
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
+from policytree.plotting import PolicyValueDisplay
 from policytree.weighting.completion import unadjusted
 from policytree.weighting.observed import observe
 from policytree.weighting.time_to_event.product_limit import numbers_at_risk, product_limit

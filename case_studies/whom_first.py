@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from policytree import Ranking, rank_average_treatment_effect
+from policytree.evaluation import rank_average_treatment_effect
+from policytree.evaluation.targeting.rate import Ranking
 
 TARGETS = ("AUTOC", "QINI")
 

@@ -12,14 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from policytree import (
-    DRPolicyTree,
-    PolicyTree,
-    PolicyValueDisplay,
-    cross_val_policy_value,
-    policy_difference,
-)
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_difference
 from policytree.evaluation.instruments.summary import anderson_rubin
+from policytree.plotting import PolicyValueDisplay
 
 FOLDS, REPEATS = 5, 3
 

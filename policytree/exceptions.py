@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "BalanceWarning",
+    "InputError",
+    "OverlapWarning",
+    "RowOrderWarning",
+    "SearchWarning",
+    "UnseenValueWarning",
+    "WeakInstrumentWarning",
+]
+
 LONGEST_QUOTED = 120  # characters of a value in a message
 
 
@@ -13,7 +23,8 @@ class InputError(ValueError):
 
     Examples
     --------
-    >>> from policytree import InputError, PolicyTree
+    >>> from policytree import PolicyTree
+    >>> from policytree.exceptions import InputError
     >>> try:
     ...     PolicyTree(max_depth=-1).fit([[1.0]], [[0.0, 1.0]])
     ... except InputError as error:
@@ -29,7 +40,7 @@ class SearchWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from policytree import SearchWarning
+    >>> from policytree.exceptions import SearchWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", SearchWarning)  # accept proved trees only
     ...
@@ -42,7 +53,7 @@ class OverlapWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from policytree import OverlapWarning
+    >>> from policytree.exceptions import OverlapWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", OverlapWarning)  # stop rather than extrapolate
     ...
@@ -55,7 +66,7 @@ class WeakInstrumentWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from policytree import WeakInstrumentWarning
+    >>> from policytree.exceptions import WeakInstrumentWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", WeakInstrumentWarning)  # stop rather than divide by next to nothing
     ...
@@ -86,7 +97,7 @@ class RowOrderWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from policytree import RowOrderWarning
+    >>> from policytree.exceptions import RowOrderWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", RowOrderWarning)  # stop rather than sort
     ...
@@ -99,7 +110,7 @@ class BalanceWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from policytree import BalanceWarning
+    >>> from policytree.exceptions import BalanceWarning
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", BalanceWarning)  # stop where weighting leaves differences
     ...

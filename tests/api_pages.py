@@ -6,7 +6,14 @@ import re
 from pathlib import Path
 
 import policytree
+from policytree.common.lazy import homes_in
 
+#: Packages and modules whose ``__all__`` is public: the one at the top, and those that its stub lists.
+HOMES = ["policytree"] + [
+    f"policytree.{name}"
+    for name, home in sorted(homes_in(Path(policytree.__file__).with_suffix(".pyi")).items())
+    if home == "policytree"
+]
 PAGES = Path(policytree.__file__).parents[1] / "docs" / "api"
 
 

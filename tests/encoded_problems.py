@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from policytree import OptimalTreeClassifier, PolicyTree, SearchWarning
+from policytree import OptimalTreeClassifier, PolicyTree
+from policytree.exceptions import SearchWarning
 
 
 @dataclass

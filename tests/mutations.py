@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree import InputError
+from policytree.exceptions import InputError
 from policytree.serialization.checksums import CHECKSUM, text_with_checksum
 
 ODD: list[Any] = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from policytree import Stage
+from policytree.regimes import Stage
 
 
 def smart(n: int = 240, seed: int = 0, *, lost: float = 0.0, known: bool = True) -> list[Stage]:

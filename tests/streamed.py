@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree.encoded import encode, reward_job
+from policytree.encoded import encoding, reward_job
 from policytree.weighting.time_to_event.product_limit import product_limit
 
 
@@ -25,7 +25,7 @@ class Stopped(Exception):
 def stop_after(files: int, make: Callable[[], Any], monkeypatch) -> None:
     """Begin a job, of codes or of rewards, and stop it once it has written so many files."""
     with monkeypatch.context() as patch:
-        for job, name in ((encode._Job, "_write_file"), (reward_job.RewardJob, "_write")):
+        for job, name in ((encoding._Job, "_write_file"), (reward_job.RewardJob, "_write")):
             patch.setattr(job, name, _stopped(getattr(job, name), files))
         with pytest.raises(Stopped):
             make()

@@ -7,10 +7,16 @@ from hypothesis import strategies as st
 from sklearn.ensemble import GradientBoostingClassifier
 
 from policytree.exceptions import InputError
-from policytree.guesses import ReferenceGuesses, eliminate_in_batches, eliminate_one_by_one
+from policytree.guesses import ReferenceGuesses
 from policytree.guesses.additive import cuts_at_jumps, jumps
 from policytree.guesses.boosted_trees import BoostedTrees
-from policytree.guesses.elimination import OwnRefit, ScikitRefit, quantile_cuts
+from policytree.guesses.elimination import (
+    OwnRefit,
+    ScikitRefit,
+    eliminate_in_batches,
+    eliminate_one_by_one,
+    quantile_cuts,
+)
 from policytree.solvers.core.binning import bin_matrix
 
 

@@ -23,9 +23,13 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from policytree import BornAgainTree, InputError, OptimalTreeClassifier, SearchWarning, Status, TreeEnsemble
-from policytree.born_again import check_faithfulness, prune, read_ensemble, solve_born_again
-from policytree.born_again.readers import float64_threshold
+from policytree import BornAgainTree, OptimalTreeClassifier, Status
+from policytree.born_again import TreeEnsemble
+from policytree.born_again.faithful import check_faithfulness
+from policytree.born_again.pruning import prune
+from policytree.born_again.readers import float64_threshold, read_ensemble
+from policytree.born_again.solve import solve_born_again
+from policytree.exceptions import InputError, SearchWarning
 from policytree.serialization import from_json
 from tests.born_again_oracles import cells_of
 

@@ -17,9 +17,10 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier
 
-from policytree import TreeEnsemble
-from policytree.born_again import read_ensemble, solve_born_again
+from policytree.born_again import TreeEnsemble
 from policytree.born_again.grid import essence, make_grid
+from policytree.born_again.readers import read_ensemble
+from policytree.born_again.solve import solve_born_again
 from tests.born_again_oracles import cells_of
 
 MODELS = {

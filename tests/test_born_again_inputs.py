@@ -15,9 +15,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
-from policytree import BornAgainTree, InputError, TreeEnsemble
-from policytree.born_again import check_faithfulness
+from policytree import BornAgainTree
+from policytree.born_again import TreeEnsemble
+from policytree.born_again.faithful import check_faithfulness
 from policytree.born_again.readers import own_codes, read_ensemble
+from policytree.exceptions import InputError
 
 X, Y = load_iris(return_X_y=True)
 TREE = {"feature": [0, -1, -1], "threshold": [0.5, None, None], "left": [1, -1, -1], "right": [2, -1, -1]}

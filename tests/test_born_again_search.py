@@ -11,13 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import InputError, Status
-from policytree.born_again import check_faithfulness, read_ensemble, regions, solve_born_again
+from policytree import Status
+from policytree.born_again import regions
 from policytree.born_again.bounds import bounds_of_parts
+from policytree.born_again.faithful import check_faithfulness
 from policytree.born_again.grid import essence, make_grid
 from policytree.born_again.heuristic import grow
+from policytree.born_again.readers import read_ensemble
 from policytree.born_again.search import GridSearch
+from policytree.born_again.solve import solve_born_again
 from policytree.born_again.trees import make_tree
+from policytree.exceptions import InputError
 from policytree.problem.types import SearchLimits
 from policytree.solvers.core.limits import Clock, stopped_by
 from tests.born_again_oracles import SmallestTrees, read

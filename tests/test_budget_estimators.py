@@ -7,22 +7,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import (
-    BudgetPathDisplay,
-    DRPolicyTree,
-    InputError,
-    PolicyTree,
-    SearchWarning,
-    Status,
-    budget_path,
-    cross_val_policy_value,
-    policy_shares,
-    policy_spend,
-    tree_path,
-)
+from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, tree_path
 from policytree.common.study_columns import StudyColumns
 from policytree.estimators import constraints
-from policytree.evaluation import POLICY
+from policytree.evaluation import budget_path, policy_shares, policy_spend
+from policytree.evaluation.policy_value.rule_names import POLICY
+from policytree.exceptions import InputError, SearchWarning
+from policytree.plotting import BudgetPathDisplay
 from policytree.solvers.constrained.solve import Infeasible
 
 matplotlib.use("Agg")

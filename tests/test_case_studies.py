@@ -98,7 +98,7 @@ def test_all_goes_on_after_a_missing_file(runner, monkeypatch, capsys, tmp_path)
     def run(name, *_):
         ran.append(name)
         if name == "credit":
-            raise policytree.InputError("fico_heloc.csv.gz is not there.")
+            raise policytree.exceptions.InputError("fico_heloc.csv.gz is not there.")
 
     monkeypatch.setattr(runner, "run", run)
     assert runner.main(["all", "--data", str(tmp_path)]) == 2

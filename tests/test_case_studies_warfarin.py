@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 import policytree
-from policytree import InputError, RewardEstimator
+from policytree import RewardEstimator
+from policytree.exceptions import InputError
 
 STUDIES = Path(policytree.__file__).parents[1] / "case_studies"
 

@@ -12,17 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from policytree import (
-    CostSensitiveTreeClassifier,
-    DRPolicyTree,
-    Guesses,
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    ReferenceGuesses,
-    SearchWarning,
-    Status,
-)
+from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, Status
+from policytree.exceptions import InputError, SearchWarning
+from policytree.guesses import Guesses, ReferenceGuesses
 
 
 @parametrize_with_checks(

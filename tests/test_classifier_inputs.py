@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import CostSensitiveTreeClassifier, Guesses, InputError, OptimalTreeClassifier, ReferenceGuesses
+from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier
+from policytree.exceptions import InputError
+from policytree.guesses import Guesses, ReferenceGuesses
 
 
 @pytest.mark.parametrize(

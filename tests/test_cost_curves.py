@@ -10,16 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from policytree import (
-    InputError,
-    QiniCurveDisplay,
-    TOCDisplay,
-    policy_difference,
-    policy_value,
-    qini_curve,
-    rank_average_treatment_effect,
-)
+from policytree import policy_difference, policy_value
+from policytree.evaluation import qini_curve, rank_average_treatment_effect
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
+from policytree.exceptions import InputError
+from policytree.plotting import QiniCurveDisplay, TOCDisplay
 from tests.simulations import benchmark_script
 from tests.test_ranking import drawn
 

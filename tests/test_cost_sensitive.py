@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import CostSensitiveTreeClassifier, InputError, OptimalTreeClassifier
+from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier
+from policytree.exceptions import InputError
 from tests import oracles
 
 

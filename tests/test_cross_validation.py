@@ -7,15 +7,8 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, PolicyTree, Status
-from policytree.evaluation import (
-    AS_RANDOMIZED,
-    PLUG_IN,
-    POLICY,
-    cross_val_policy_value,
-    policy_difference,
-    policy_value,
-)
+from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, policy_difference, policy_value
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 
 

@@ -6,10 +6,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, PolicyTree
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_difference
 from policytree.common.study_columns import StudyColumns, by_columns
-from policytree.evaluation import POLICY, cross_val_policy_value, policy_difference
-from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, POLICY
 from tests.simulations import benchmark_script
 from tests.test_cross_validation import evaluate
 

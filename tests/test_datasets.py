@@ -9,9 +9,10 @@ import pytest
 import statsmodels.api as sm
 from statsmodels.sandbox.regression.gmm import IV2SLS
 
-from policytree import PolicyTree, RewardEstimator, instrument_summary, load_rand_hie
+from policytree import PolicyTree, RewardEstimator
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets import DATASET_NAMES, STUDIES, Dataset, files, load_dataset
+from policytree.evaluation import instrument_summary
 from policytree.exceptions import InputError
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -127,13 +128,6 @@ def test_options_that_a_study_does_not_have_are_refused():
         load_dataset("rand-hie", plans="all")
     with pytest.raises(InputError, match="'nsw' has no option 'arms'; it takes none"):
         load_dataset("nsw", arms="plan")
-
-
-def test_load_rand_hie_still_loads_all_sites_and_names_what_takes_its_place(rand):
-    with pytest.warns(DeprecationWarning, match='use load_dataset\\("rand-hie", sites="all"\\)') as caught:
-        old = load_rand_hie()
-    pd.testing.assert_frame_equal(old.frame, rand.frame)
-    assert caught[0].filename == __file__
 
 
 def test_loading_rand_does_not_import_statsmodels():

@@ -8,17 +8,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    PolicyTree,
-    budget_path,
-    cross_val_policy_value,
-    encode,
-    near_ties,
-    tree_path,
-)
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, tree_path
+from policytree.encoded import encode
 from policytree.estimators import depth_choice
+from policytree.evaluation import budget_path, near_ties
+from policytree.exceptions import InputError
 from policytree.problem.types import Status
 
 LINEAR = LinearRegression()

@@ -11,17 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    OverlapWarning,
-    RewardEstimator,
-    calibration_table,
-    cross_val_policy_value,
-    overlap_table,
-    policy_value,
-)
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_value
 from policytree.common.validation import stratum_codes
+from policytree.diagnostics import calibration_table, overlap_table
+from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.folds import make_folds
 
 

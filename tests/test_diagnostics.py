@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from policytree import RewardEstimator
 from policytree.diagnostics.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
 from policytree.diagnostics.overlap_balance import balance_table, crump_trimming, effective_sample_size, overlap_table
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
@@ -18,7 +19,6 @@ from policytree.plotting.diagnostics import (
     OutcomeFitDisplay,
     OverlapDisplay,
 )
-from policytree.weighting import RewardEstimator
 
 
 def observational(rng, n=2_000, strength=1.0):

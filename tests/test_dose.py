@@ -9,9 +9,11 @@ from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
-from policytree import DoseRewards, InputError, MergedDoses, OverlapWarning, PolicyTree, policy_value
+from policytree import PolicyTree, policy_value
+from policytree.exceptions import InputError, OverlapWarning
+from policytree.weighting import DoseRewards
 from policytree.weighting.dose.density import cross_fit_density, kernel, residual_score
-from policytree.weighting.dose.merging import merge_doses, p_of_difference
+from policytree.weighting.dose.merging import MergedDoses, merge_doses, p_of_difference
 from policytree.weighting.dose.outcome import Products, Splines
 from tests.simulations import benchmark_script
 
@@ -282,7 +284,7 @@ def dirty(n=220):
     )
 
 
-@pytest.mark.filterwarnings("ignore::policytree.OverlapWarning")
+@pytest.mark.filterwarnings("ignore::policytree.exceptions.OverlapWarning")
 def test_small_dirty_data():
     X, dose, Y, weight, groups = dirty()
     estimator = DoseRewards([3.0, 5.0, 7.0], cv=3, random_state=0)
@@ -354,7 +356,7 @@ def test_terms_of_the_smooth_models():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::policytree.OverlapWarning")  # the ends of the grid, in some draws
+@pytest.mark.filterwarnings("ignore::policytree.exceptions.OverlapWarning")  # the ends of the grid, in some draws
 def test_nudges_of_athey_and_wager():
     """Ten draws of 600 people in setup 2: the published mean is .018, ours about .027; one draw varies by .008."""
     with benchmark_script("dose_rewards") as benchmark:

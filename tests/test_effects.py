@@ -12,8 +12,9 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Lasso, LinearRegression
 
-from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, stream_rewards
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value
 from policytree.common.study_columns import StudyColumns
+from policytree.encoded import stream_rewards
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import make_folds
 from policytree.weighting import DoublyRobust

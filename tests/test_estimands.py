@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, OverlapWarning, RewardEstimator, average_effect, load_dataset, policy_difference
+from policytree import RewardEstimator, average_effect, load_dataset, policy_difference
+from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting import DoublyRobustOverlap, DoublyRobustTreated
 from policytree.weighting.observed import observe
 from policytree.weighting.scheme import Nuisances

@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from policytree import InputError, OptimalTreeClassifier, PolicyTree, SearchWarning, Status, UnseenValueWarning
+from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree.exceptions import InputError, SearchWarning, UnseenValueWarning
 
 
 def _named_rewards(estimator):

@@ -5,7 +5,8 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from policytree.evaluation import Estimate, leaf_summary, mean_estimate, policy_difference, policy_value
+from policytree import leaf_summary, policy_difference, policy_value
+from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.exceptions import InputError
 
 LABELS = ["low", "mid", "top"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from policytree import InputError
+from policytree.exceptions import InputError
 from policytree.solvers.core.compilation import load_kernels, streamed_kernels
 from policytree.solvers.core.exact_sums import ExactSum, ExactSums, exact_sum, exact_sums, rounded_sum
 from policytree.solvers.core.scoring import right_children

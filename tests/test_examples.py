@@ -11,17 +11,16 @@ import re
 import pytest
 
 from policytree.common.docstrings import entries
-from tests.api_pages import PAGES, listed
+from tests.api_pages import HOMES, PAGES, listed
 
-PACKAGES = ("policytree", "policytree.objectives", "policytree.solvers", "policytree.study", "policytree.weighting")
+PACKAGES = (*HOMES, "policytree.solvers")
 DASK = "policytree.on_dask"
-SUPERSEDED = {"load_rand_hie", "plot_tree"}  # load_dataset and estimators' plot show what they do
 CHAIN = re.compile(r"^ +As (for|in) ", re.MULTILINE)  # instead of a description
 
 
 def public_names():
     """Classes and functions that packages export or pages of the API list, each once, by their names there."""
-    exported = ((name, each) for name in PACKAGES for each in {*importlib.import_module(name).__all__} - SUPERSEDED)
+    exported = ((name, each) for name in PACKAGES for each in {*importlib.import_module(name).__all__})
     found = {}
     for package, name in [*sorted(exported), *sorted(listed())]:
         item = inspect.unwrap(getattr(importlib.import_module(package), name))

@@ -12,7 +12,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, InputError, RewardEstimator, cross_val_policy_value
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value
+from policytree.exceptions import InputError
 from tests.dask_cluster import local_client
 
 

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 import policytree
-from policytree import InputError, PolicyTree
+from policytree import PolicyTree
 from policytree.data.features import Feature
+from policytree.exceptions import InputError
 from policytree.serialization import check_tree, from_dict, from_json, save_text, to_dict, to_json
 from policytree.trees.text import export_graphviz, export_text, format_threshold, split_label, to_rules
 from policytree.trees.tree import Tree

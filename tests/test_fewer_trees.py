@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from policytree import BornAgainTree, InputError, Status, TreeEnsemble, prune_ensemble
-from policytree.born_again import fewer_trees
+from policytree import BornAgainTree, Status
+from policytree.born_again import TreeEnsemble, fewer_trees, prune_ensemble
+from policytree.exceptions import InputError
 
 MOST = 3  # weights that brute force tries
 

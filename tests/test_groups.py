@@ -12,16 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import (
-    Guesses,
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    SearchWarning,
-    Status,
-    near_ties,
-)
+from policytree import OptimalTreeClassifier, PolicyTree, Status
 from policytree.data.features import CATEGORICAL, Feature, level_threshold
+from policytree.evaluation import near_ties
+from policytree.exceptions import InputError, SearchWarning
+from policytree.guesses import Guesses
 from policytree.problem.split_columns import GROUPS, best_grouping
 from policytree.problem.types import Problem
 from policytree.report.outline import outline, rules

@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree.exceptions import InputError
-from policytree.guesses import (
-    reference_losses,
-)
+from policytree.guesses.lower_bounds import reference_losses
 from policytree.problem.types import Guesses, Problem, Status
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core.columns import equal_rows, group_sums

@@ -12,14 +12,10 @@ from sklearn.linear_model import LogisticRegression
 
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError, SearchWarning
-from policytree.guesses import (
-    ReferenceGuesses,
-    guess_depth,
-    kept_cuts,
-    reference_losses,
-    resolve_guesses,
-    snap_thresholds,
-)
+from policytree.guesses import ReferenceGuesses, guess_depth
+from policytree.guesses.lower_bounds import reference_losses
+from policytree.guesses.reference import resolve_guesses
+from policytree.guesses.thresholds import kept_cuts, snap_thresholds
 from policytree.problem.types import Guesses, Problem, SearchLimits, Status
 from policytree.solvers.approximate.duplication import solve_duplication
 from policytree.solvers.core.binning import bin_matrix

@@ -6,19 +6,18 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, InputError, cross_val_policy_value, policy_difference
-from policytree.evaluation import (
-    AS_RANDOMIZED,
-    POLICY,
-    STATUS_QUO,
-    Reason,
+from policytree import DRPolicyTree, cross_val_policy_value, policy_difference
+from policytree.evaluation.estimates import (
+    between_factor,
     blocked_estimate,
-    compare_with_best,
     mean_estimate,
     repeated_estimate,
+    value_factor,
 )
-from policytree.evaluation.estimates import between_factor, value_factor
-from policytree.evaluation.inference.best_arm import possibly_best
+from policytree.evaluation.inference.best_arm import compare_with_best, possibly_best
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, POLICY, STATUS_QUO
+from policytree.evaluation.policy_value.verdict import Reason
+from policytree.exceptions import InputError
 from tests.test_cross_validation import Fake, evaluate
 from tests.test_cross_validation import trial as trial  # a fixture
 

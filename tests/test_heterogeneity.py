@@ -11,8 +11,10 @@ import statsmodels.api as sm
 from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import InputError, RewardEstimator, best_linear_projection, calibration_test, heterogeneity_test
+from policytree import RewardEstimator, heterogeneity_test
+from policytree.evaluation import best_linear_projection, calibration_test
 from policytree.evaluation.heterogeneity.linear_projection import holm, independent_columns, least_squares
+from policytree.exceptions import InputError
 
 LEARNERS = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 

@@ -17,21 +17,18 @@ from statsmodels.sandbox.regression.gmm import IV2SLS
 
 from policytree import (
     DRPolicyTree,
-    InputError,
     PolicyTree,
     RewardEstimator,
-    WeakInstrumentWarning,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
     honest_leaf_summary,
-    instrument_summary,
-    nuisances_without,
-    stream_rewards,
 )
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets.files import packaged_frame
-from policytree.exceptions import OverlapWarning
+from policytree.encoded import stream_rewards
+from policytree.evaluation import instrument_summary, nuisances_without
+from policytree.exceptions import InputError, OverlapWarning, WeakInstrumentWarning
 from policytree.weighting.instrument import offer_scores
 
 

@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from policytree import InputError, RewardEstimator, encode, stream_rewards
-from policytree.encoded import jobs
+from policytree import RewardEstimator
+from policytree.encoded import encode, jobs, stream_rewards
+from policytree.exceptions import InputError
 from policytree.serialization import locks
 
 pytest.importorskip("pyarrow")

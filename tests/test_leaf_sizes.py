@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import InputError, OptimalTreeClassifier, PolicyTree
+from policytree import OptimalTreeClassifier, PolicyTree
 from policytree.estimators.leaf_sizes import default_leaf_sizes
-from policytree.exceptions import SearchWarning
+from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import GATES, Problem, SearchLimits, Status
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix

@@ -8,17 +8,10 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    PolicyTree,
-    honest_leaf_summary,
-    leaf_summary,
-    policy_difference,
-    policy_value,
-)
+from policytree import DRPolicyTree, PolicyTree, honest_leaf_summary, leaf_summary, policy_difference, policy_value
 from policytree.evaluation.inference.simultaneous import critical_values, smallest
 from policytree.evaluation.leaves.summary import LeafValue
+from policytree.exceptions import InputError
 from tests.simulations import benchmark_script
 from tests.test_cross_validation import Fake
 

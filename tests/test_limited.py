@@ -13,22 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    PolicyTree,
-    RewardEstimator,
-    Status,
-    cross_val_policy_value,
-    honest_leaf_summary,
-    pareto_path,
-    policy_stability,
-)
+from policytree import DRPolicyTree, PolicyTree, RewardEstimator, Status, cross_val_policy_value, honest_leaf_summary
 from policytree.common.study_columns import StudyColumns
 from policytree.estimators.limited import Subgroups
 from policytree.estimators.policy import without_limits
-from policytree.evaluation import mean_estimate
+from policytree.evaluation import pareto_path, policy_stability
+from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS, GapLimits, JudgedGroups, Limit, kept_probability
+from policytree.exceptions import InputError
 
 
 def all_trees(codes: np.ndarray, depth: int, n_arms: int):

@@ -13,7 +13,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import policytree
-from policytree import InputError, LowCostTreeClassifier, UnseenValueWarning, choose_complexity_weight
+from policytree import LowCostTreeClassifier, choose_complexity_weight
+from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.serialization import from_json
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.test_costs.grow import (

@@ -26,16 +26,15 @@ from sklearn.utils.validation import _num_samples
 
 from policytree import (
     CostSensitiveTreeClassifier,
-    DoseRewards,
     DRPolicyTree,
-    InputError,
     LowCostTreeClassifier,
-    MatchingRewards,
     OptimalTreeClassifier,
     PolicyTree,
     RewardEstimator,
 )
 from policytree.common.study_columns import StudyColumns
+from policytree.exceptions import InputError
+from policytree.weighting import DoseRewards, MatchingRewards
 
 CHANCES = {"drug": 0.6, "none": 0.4}
 needs_scores_through_pipelines = pytest.mark.skipif(

@@ -12,16 +12,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from policytree import (
-    CostSensitiveTreeClassifier,
-    DRPolicyTree,
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    SearchWarning,
-    near_ties,
-)
+from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree
+from policytree.evaluation import near_ties
 from policytree.evaluation.stability.rashomon_decisions import TreeList, decide
+from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.kernels.enumeration.tied_trees import CARRIED, COUNTED, add

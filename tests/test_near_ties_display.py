@@ -5,7 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, NearTiesDisplay, OptimalTreeClassifier, PolicyTree, near_ties
+from policytree import OptimalTreeClassifier, PolicyTree
+from policytree.evaluation import near_ties
+from policytree.exceptions import InputError
+from policytree.plotting import NearTiesDisplay
 
 
 @pytest.fixture(autouse=True)

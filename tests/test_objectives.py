@@ -11,7 +11,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, fbeta_score, roc_auc_score
 
-from policytree import Guesses, InputError, OptimalTreeClassifier, ROCHullDisplay, SearchWarning, near_ties, tree_path
+from policytree import OptimalTreeClassifier, tree_path
+from policytree.evaluation import near_ties
+from policytree.exceptions import InputError, SearchWarning
+from policytree.guesses import Guesses
 from policytree.objectives import (
     AUC,
     BalancedAccuracy,
@@ -22,6 +25,7 @@ from policytree.objectives import (
     WeightedAccuracy,
     resolve_objective,
 )
+from policytree.plotting import ROCHullDisplay
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers.core import limits
 from policytree.solvers.exact.direct import solve_direct

@@ -5,14 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    OptimalTreeClassifier,
-    QiniCurveDisplay,
-    RewardEstimator,
-    cross_val_policy_value,
-    held_out_rewards,
+from policytree import DRPolicyTree, OptimalTreeClassifier, RewardEstimator, cross_val_policy_value, held_out_rewards
+from policytree.common.study_columns import by_columns
+from policytree.evaluation import (
     marginal_sensitivity,
     omitted_variable_bounds,
     policy_agreement,
@@ -20,7 +15,8 @@ from policytree import (
     qini_curve,
     rank_average_treatment_effect,
 )
-from policytree.common.study_columns import by_columns
+from policytree.exceptions import InputError
+from policytree.plotting import QiniCurveDisplay
 
 N = 40
 WAVES = np.sin(np.outer(np.arange(1, N + 1), [1.0, 2.0, 3.0]))

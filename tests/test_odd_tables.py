@@ -4,17 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    RewardEstimator,
-    budget_path,
-    near_ties,
-    policy_spend,
-    tree_path,
-)
+from policytree import DRPolicyTree, OptimalTreeClassifier, PolicyTree, RewardEstimator, tree_path
+from policytree.evaluation import budget_path, near_ties, policy_spend
+from policytree.exceptions import InputError
 
 N = 40
 WAVES = np.sin(np.outer(np.arange(1, N + 1), [1.0, 2.0, 3.0]))

@@ -14,18 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import (
-    DaskOptimalTreeClassifier,
-    DaskPolicyTree,
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    SearchWarning,
-    Status,
-    encode,
-)
+from policytree import OptimalTreeClassifier, PolicyTree, Status
 from policytree.common import executors
-from policytree.encoded import solve
+from policytree.encoded import encode, solve
+from policytree.exceptions import InputError, SearchWarning
+from policytree.on_dask import DaskOptimalTreeClassifier, DaskPolicyTree
 from tests.dask_cluster import local_client
 from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
 

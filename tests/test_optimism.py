@@ -7,8 +7,9 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value
 from policytree.common.study_columns import by_columns
-from policytree.evaluation import PLUG_IN, POLICY, mean_estimate
+from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.policy_value.optimism import Judgement, optimism
+from policytree.evaluation.policy_value.rule_names import PLUG_IN, POLICY
 from policytree.weighting.observed import observe
 from tests.simulations import benchmark_script
 from tests.test_cross_validation import Fake

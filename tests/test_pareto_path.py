@@ -11,14 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import (
-    InputError,
-    ParetoPathDisplay,
-    PolicyTree,
-    SearchWarning,
-    pareto_path,
-    policy_value,
-)
+from policytree import PolicyTree, policy_value
+from policytree.evaluation import pareto_path
+from policytree.exceptions import InputError, SearchWarning
+from policytree.plotting import ParetoPathDisplay
 from tests.pareto_oracles import all_vectors, not_covered
 
 

@@ -17,22 +17,12 @@ from matplotlib.patches import Rectangle
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression
 
-from policytree import (
-    BornAgainTree,
-    CostSensitiveTreeClassifier,
-    CovariateBalanceDisplay,
-    DRPolicyTree,
-    InputError,
-    OptimalTreeClassifier,
-    OverlapDisplay,
-    PartitionDisplay,
-    PolicyTree,
-    PolicyValueDisplay,
-    balance_table,
-)
+from policytree import BornAgainTree, CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree
 from policytree.common.safe_text import visible
-from policytree.exceptions import BalanceWarning
-from policytree.plotting import partition
+from policytree.diagnostics import balance_table
+from policytree.exceptions import BalanceWarning, InputError
+from policytree.plotting import CovariateBalanceDisplay, OverlapDisplay, PartitionDisplay, PolicyValueDisplay
+from policytree.plotting.partition import partition
 from policytree.plotting.svg import to_svg
 from policytree.report.drawing import DRAWN
 from policytree.trees.short_thresholds import shortest_between, with_short_thresholds

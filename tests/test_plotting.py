@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, PolicyTree, PolicyTreeDisplay, PolicyValueDisplay, leaf_summary, plot_tree
+from policytree import PolicyTree, leaf_summary
+from policytree.exceptions import InputError
+from policytree.plotting import PolicyTreeDisplay, PolicyValueDisplay
 
 
 @pytest.fixture(autouse=True)
@@ -150,14 +152,3 @@ def test_what_stands_under_a_small_tree_is_inside_the_picture():
         box = text.get_window_extent(renderer)
         assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.width
     assert legend.get_window_extent(renderer).y1 <= figure.axes[0].get_window_extent(renderer).y0 + 1
-
-
-def test_plot_tree_still_draws_and_names_what_takes_its_place():
-    model = _model(2, 2)[2]
-    for tree, instead in ((model, r"estimator\.plot\(\)"), (model.tree_, r"PolicyTreeDisplay\.from_tree\(tree\)")):
-        with pytest.warns(
-            DeprecationWarning, match=rf"plot_tree goes with the next release; use {instead}\."
-        ) as caught:
-            display = plot_tree(tree, title="A title")
-        assert display.ax_.get_title() == "A title"
-        assert caught[0].filename == __file__

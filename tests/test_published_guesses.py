@@ -10,7 +10,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 import policytree
-from policytree import OptimalTreeClassifier, ReferenceGuesses, Status
+from policytree import OptimalTreeClassifier, Status
+from policytree.guesses import ReferenceGuesses
 
 pytestmark = pytest.mark.slow
 BESIDE_CHECKOUT = Path(policytree.__file__).parents[2] / "shared" / "data"

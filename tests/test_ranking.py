@@ -13,18 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    PolicyTree,
-    RewardEstimator,
-    held_out_rewards,
-    honest_leaf_summary,
-    rank_average_treatment_effect,
-)
-from policytree.evaluation import mean_estimate
+from policytree import DRPolicyTree, PolicyTree, RewardEstimator, held_out_rewards, honest_leaf_summary
+from policytree.evaluation import rank_average_treatment_effect
+from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inference.half_samples import HalfSamples
 from policytree.evaluation.targeting.toc import Order, by_weight, toc_and_areas
+from policytree.exceptions import InputError
 
 
 def literal(priority, scores, weight):

@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, InputError, RegimeDisplay, Stage, TreatmentRegime
+from policytree import DRPolicyTree
+from policytree.exceptions import InputError
+from policytree.plotting import RegimeDisplay
+from policytree.regimes import Stage, TreatmentRegime
 from policytree.regimes.eligibility import eligibility
 from policytree.regimes.stages import check_stages
 from tests.regimes import smart

@@ -13,15 +13,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    Stage,
-    TreatmentRegime,
-    cross_val_policy_value,
-    cross_val_regime_value,
-)
+from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.common.study_columns import StudyColumns
+from policytree.exceptions import InputError
+from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
 from tests.regimes import smart, two_stages
 
 ESTIMATORS = ("doubly_robust", "inverse_probability", "plug_in")
@@ -240,7 +235,7 @@ def test_names_control_and_unknown_sequences():
             judge(TreatmentRegime(linear()), stages, control=sequence)
 
 
-@pytest.mark.filterwarnings("ignore::policytree.OverlapWarning")
+@pytest.mark.filterwarnings("ignore::policytree.exceptions.OverlapWarning")
 def test_sequences_that_nobody_followed():
     first, second = smart()
     change = (first.T == "drug") & (second.T == "stop").to_numpy()
@@ -332,7 +327,7 @@ def test_differences_are_paired():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::policytree.OverlapWarning")  # some chances of the design are small
+@pytest.mark.filterwarnings("ignore::policytree.exceptions.OverlapWarning")  # some chances of the design are small
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -15,16 +15,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    Stage,
-    Status,
-    TreatmentRegime,
-    cross_val_policy_value,
-    stages_from_long,
-)
-from policytree.regimes import joint, regime_from_json
+from policytree import DRPolicyTree, Status, cross_val_policy_value
+from policytree.exceptions import InputError
+from policytree.regimes import Stage, TreatmentRegime, joint, regime_from_json, stages_from_long
 from policytree.regimes.stages import check_stages
 from policytree.serialization import to_json
 from tests.regimes import smart, true_value, two_stages

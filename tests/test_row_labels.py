@@ -14,33 +14,27 @@ import pytest
 import policytree
 from policytree import (
     DRPolicyTree,
-    InputError,
-    MatchingRewards,
     OptimalTreeClassifier,
     PolicyTree,
     RewardEstimator,
-    RowOrderWarning,
-    Stage,
     StudyReport,
-    TreatmentRegime,
     average_effect,
-    best_linear_projection,
     check_study,
     cross_val_policy_value,
-    cross_val_regime_value,
     held_out_rewards,
     heterogeneity_test,
     honest_leaf_summary,
     leaf_summary,
-    nuisances_without,
-    offer_rule,
-    overlap_table,
-    policy_stability,
     policy_value,
-    surest_rule,
 )
 from policytree.common.row_labels import NAMES, aligned_rows
 from policytree.common.study_columns import StudyColumns, by_columns
+from policytree.diagnostics import overlap_table
+from policytree.evaluation import best_linear_projection, nuisances_without, offer_rule, policy_stability, surest_rule
+from policytree.exceptions import InputError, RowOrderWarning
+from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
+from policytree.weighting import MatchingRewards
+from tests.api_pages import listed
 
 N = 120
 
@@ -196,31 +190,29 @@ def test_stages_pair_people_by_label(study):
 
 
 def test_nothing_public_pairs_rows_by_itself():
-    """Every public function and method of several columns is decorated; those of files and dask have no indexes."""
+    """Every public function and method of several columns is decorated, but for files, dask and leaf statistics."""
     exempt = {
         "About", "encode", "stream_rewards", "streamed_leaf_summary", "streamed_policy_values", "InstrumentalVariable",
         "SurvivalModel",
     }  # fmt: skip
     seen, bare = 0, []
-    for module in ("", ".weighting", ".evaluation", ".plotting"):
-        package = importlib.import_module(f"policytree{module}")
-        for name in package.__all__:
-            if name in exempt or name.startswith("Dask"):
+    for home, name in sorted(listed()):
+        if name in exempt or name.startswith("Dask") or home == "policytree.objectives":
+            continue
+        thing = getattr(importlib.import_module(home), name)
+        methods = {} if not inspect.isclass(thing) else {
+            each: inspect.getattr_static(thing, each) for each in dir(thing) if not each.startswith("_")
+        }  # fmt: skip
+        for where, function in (methods or {"": thing}).items():
+            function = getattr(function, "__func__", function)
+            if not inspect.isfunction(function) or not function.__module__.startswith("policytree"):
+                continue  # such as scikit-learn's score, which asks predict
+            if where in ("difference", "status_quo_of_costs"):
                 continue
-            thing = getattr(package, name)
-            methods = {} if not inspect.isclass(thing) else {
-                each: inspect.getattr_static(thing, each) for each in dir(thing) if not each.startswith("_")
-            }  # fmt: skip
-            for where, function in (methods or {"": thing}).items():
-                function = getattr(function, "__func__", function)
-                if not inspect.isfunction(function) or not function.__module__.startswith("policytree"):
-                    continue  # such as scikit-learn's score, which asks predict
-                if where in ("difference", "status_quo_of_costs"):
-                    continue
-                if len(NAMES & set(inspect.signature(function).parameters)) > 1 and where != "self":
-                    seen += 1
-                    if not _decorated(function):
-                        bare.append(f"{name}.{where}")
+            if len(NAMES & set(inspect.signature(function).parameters)) > 1 and where != "self":
+                seen += 1
+                if not _decorated(function):
+                    bare.append(f"{name}.{where}")
     assert seen > 60
     assert bare == []
 
@@ -237,7 +229,7 @@ def test_families_are_not_paired_with_each_other():
     own, other = pd.DataFrame({"a": [1.0, 2.0]}), pd.DataFrame({"a": [3.0, 4.0]}, index=[5, 6])
     found = aligned_rows({"X": own, "target_X": other})
     assert found["X"] is own and found["target_X"] is other
-    assert policytree.RowOrderWarning is RowOrderWarning
+    assert policytree.exceptions.RowOrderWarning is RowOrderWarning
 
 
 WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the way
@@ -334,6 +326,8 @@ def but(data: dict, *names: str) -> dict:
 
 
 @pytest.mark.parametrize("name", WHOLE)
-@pytest.mark.filterwarnings("ignore::policytree.OverlapWarning", "ignore::policytree.BalanceWarning")
+@pytest.mark.filterwarnings(
+    "ignore::policytree.exceptions.OverlapWarning", "ignore::policytree.exceptions.BalanceWarning"
+)
 def test_labels_are_kept_on_the_way(study, name):
     WHOLE[name](study)

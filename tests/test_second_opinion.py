@@ -7,7 +7,8 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, InputError, RewardEstimator, cross_val_policy_value
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value
+from policytree.exceptions import InputError
 
 
 def study(n: int = 300, strength: float = 1.0):

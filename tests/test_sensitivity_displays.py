@@ -5,15 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import (
-    InputError,
-    MarginalSensitivityDisplay,
-    OmittedVariableDisplay,
-    PolicyStabilityDisplay,
-    marginal_sensitivity,
-    omitted_variable_bounds,
-)
+from policytree.evaluation import marginal_sensitivity, omitted_variable_bounds
 from policytree.evaluation.stability.resamples import Split
+from policytree.exceptions import InputError
+from policytree.plotting import MarginalSensitivityDisplay, OmittedVariableDisplay, PolicyStabilityDisplay
 from tests.test_stability import result
 
 

@@ -8,17 +8,11 @@ import pytest
 from scipy.stats import t
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    RewardEstimator,
-    cross_val_policy_value,
-    exclusion_sensitivity,
-    instrument_summary,
-    policy_difference,
-)
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_difference
 from policytree.common.study_columns import StudyColumns, by_columns
+from policytree.evaluation import exclusion_sensitivity, instrument_summary
 from policytree.evaluation.sensitivity.exclusion import BoundedBias
+from policytree.exceptions import InputError
 
 SETTINGS = {"model_uptake": LogisticRegression(), "random_state": 0}
 

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import norm
 
-from policytree import InputError, RewardEstimator, load_dataset, marginal_sensitivity, policy_value
+from policytree import RewardEstimator, load_dataset, policy_value
+from policytree.evaluation import marginal_sensitivity
 from policytree.evaluation.inference.cluster_bootstrap import ClusterBootstrap
 from policytree.evaluation.sensitivity.contrasts import make_contrast
 from policytree.evaluation.sensitivity.sharp_bounds import SharpBounds, Tails, quantile_loss, sharp_scores
 from policytree.evaluation.sensitivity.simple_bounds import SimpleBounds
+from policytree.exceptions import InputError
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.scheme import Nuisances
 from tests.simulations import benchmark_script, three_arms

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, InputError, RewardEstimator, nuisances_without, omitted_variable_bounds
+from policytree import DRPolicyTree, RewardEstimator
+from policytree.evaluation import nuisances_without, omitted_variable_bounds
 from policytree.evaluation.sensitivity.omitted_variables import Benchmark
+from policytree.exceptions import InputError
 from tests.simulations import three_arms
 
 

@@ -8,16 +8,11 @@ import pytest
 from scipy.stats import t as student_t
 from sklearn.linear_model import LinearRegression
 
-from policytree import (
-    DRPolicyTree,
-    InputError,
-    MarginalSensitivityDisplay,
-    OmittedVariableDisplay,
-    cross_val_policy_value,
-    marginal_sensitivity,
-    omitted_variable_bounds,
-)
+from policytree import DRPolicyTree, cross_val_policy_value
+from policytree.evaluation import marginal_sensitivity, omitted_variable_bounds
 from policytree.evaluation.sensitivity.repeated_bounds import Repetitions
+from policytree.exceptions import InputError
+from policytree.plotting import MarginalSensitivityDisplay, OmittedVariableDisplay
 from tests.simulations import benchmark_script
 
 N = 200

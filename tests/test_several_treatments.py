@@ -12,7 +12,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import (
     DRPolicyTree,
-    InputError,
     RewardEstimator,
     check_study,
     combine_treatments,
@@ -23,6 +22,7 @@ from policytree import (
 from policytree.common.study_columns import StudyColumns
 from policytree.common.validation import factors_of
 from policytree.data.combined_treatments import combine_frame
+from policytree.exceptions import InputError
 from policytree.weighting.observed import observe
 
 FAST = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression(), "cv": 2, "random_state": 0}

@@ -4,7 +4,6 @@ import inspect
 import pickle
 import re
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.utils import get_tags
@@ -73,40 +72,6 @@ def test_the_order_of_leading_arguments():
         CostSensitiveTreeClassifier: ["costs", "max_depth"],
         DRPolicyTree: ["model_regression", "model_propensity"],
     }
-
-
-@pytest.mark.parametrize(
-    ("given", "meant"),
-    [
-        ((0.02,), {"regularization": 0.02}),
-        ((np.float32(0.5), None), {"regularization": 0.5, "max_depth": None}),
-        ((0.0, 3), {"regularization": 0.0, "max_depth": 3}),
-        ((0, 3), {"regularization": 0, "max_depth": 3}),
-        ((0,), {"regularization": 0}),
-    ],
-)
-def test_the_price_of_a_leaf_may_still_come_first(given, meant):
-    with pytest.warns(DeprecationWarning, match=r"^Write regularization=.* by name; .* max_depth first\.$") as caught:
-        tree = OptimalTreeClassifier(*given, min_samples_leaf=2)
-    assert tree.get_params() == OptimalTreeClassifier(**meant, min_samples_leaf=2).get_params()
-    assert [each.filename for each in caught] == [__file__]
-
-
-def test_a_depth_that_comes_first_is_a_depth():
-    for given in ((3, 0.02), (np.int64(3),), (None, 0.1), (0, 0.1), ()):
-        named = dict(zip(("max_depth", "regularization"), given, strict=False))
-        assert OptimalTreeClassifier(*given).get_params() == OptimalTreeClassifier(**named).get_params()
-    with pytest.raises(TypeError, match="positional"):
-        OptimalTreeClassifier(3, 0.1, 5)
-    with pytest.raises(TypeError, match="multiple values"), pytest.warns(DeprecationWarning):
-        OptimalTreeClassifier(0.1, regularization=0.2)
-
-
-@pytest.mark.parametrize("price", [0.5, 2])
-def test_a_second_argument_after_costs_is_still_the_price_of_a_leaf(price):
-    with pytest.warns(DeprecationWarning, match=rf"^Write regularization={price} by name; .* next release\.$"):
-        tree = CostSensitiveTreeClassifier(None, price)
-    assert (tree.regularization, tree.max_depth) == (price, 3)
 
 
 @pytest.mark.parametrize(

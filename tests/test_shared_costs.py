@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import (
-    CostSensitiveTreeClassifier,
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    SearchWarning,
-    Status,
-    near_ties,
-    tree_path,
-)
+from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier, PolicyTree, Status, tree_path
+from policytree.evaluation import near_ties
+from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import Problem, SearchLimits, SizeGates
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix

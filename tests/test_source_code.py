@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import BornAgainTree, InputError, OptimalTreeClassifier, PolicyTree
+from policytree import BornAgainTree, OptimalTreeClassifier, PolicyTree
 from policytree.data.features import Feature
+from policytree.exceptions import InputError
 from policytree.serialization import check_tree
 from policytree.trees.source_code import export_python, export_sql
 from policytree.trees.text import export_graphviz, export_text, to_rules

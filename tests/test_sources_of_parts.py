@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from policytree import InputError, OptimalTreeClassifier, RewardEstimator, encode, predict_to_file, stream_rewards
-from policytree.encoded import reward_job, sources
+from policytree import OptimalTreeClassifier, RewardEstimator
+from policytree.encoded import encode, predict_to_file, reward_job, sources, stream_rewards
 from policytree.encoded.reading import positions
+from policytree.exceptions import InputError
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -62,7 +63,7 @@ def said_of_booleans(column, first, second):
 @pytest.mark.parametrize("name", MIXED)
 @pytest.mark.parametrize("file_rows", [7, N, 1000])
 def test_parts_of_several_types_are_one_column(files, tmp_path, monkeypatch, name, file_rows):
-    monkeypatch.setattr("policytree.encoded.encode.FILE_ROWS", file_rows)
+    monkeypatch.setattr("policytree.encoded.encoding.FILE_ROWS", file_rows)
     first, second, cuts = MIXED[name]
     with said_of_booleans("x", first, second):
         found = [
@@ -89,7 +90,7 @@ LABELS = [
 @pytest.mark.parametrize(("first", "second", "labels"), LABELS)
 @pytest.mark.parametrize("file_rows", [N, 1000])
 def test_labels_of_several_types_are_the_same_labels(files, tmp_path, monkeypatch, first, second, labels, file_rows):
-    monkeypatch.setattr("policytree.encoded.encode.FILE_ROWS", file_rows)
+    monkeypatch.setattr("policytree.encoded.encoding.FILE_ROWS", file_rows)
     monkeypatch.setattr(reward_job, "FILE_ROWS", file_rows)
     x = pa.array(np.arange(N) % 7 * 1.0)
     paths = files(x=[x, x], y=[first, second], gain=[x, x])

@@ -14,9 +14,11 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, InputError, OverlapWarning, SearchWarning, policy_agreement, policy_stability
+from policytree import DRPolicyTree
+from policytree.evaluation import policy_agreement, policy_stability
 from policytree.evaluation.stability.resamples import Split, draw_rows, splits_of
 from policytree.evaluation.stability.tables import PolicyStability
+from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -266,7 +268,8 @@ def test_before_two_resamples_there_is_nothing_to_keep(study):
 SCRIPT = """
 import numpy as np, warnings
 from sklearn.linear_model import LinearRegression
-from policytree import DRPolicyTree, policy_stability
+from policytree import DRPolicyTree
+from policytree.evaluation import policy_stability
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(0)

@@ -15,17 +15,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from policytree import (
-    InputError,
-    OverlapWarning,
-    PolicyTree,
-    RewardEstimator,
-    encode,
-    stream_rewards,
-    streamed_policy_values,
-)
-from policytree.encoded import reward_job
+from policytree import PolicyTree, RewardEstimator
+from policytree.encoded import encode, reward_job, stream_rewards, streamed_policy_values
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
+from policytree.exceptions import InputError, OverlapWarning
 from tests.streamed import parts, stop_after
 
 pa = pytest.importorskip("pyarrow")

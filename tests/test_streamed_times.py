@@ -9,9 +9,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, SGDRegres
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from policytree import InputError, RewardEstimator, stream_rewards
+from policytree import RewardEstimator
 from policytree.common.study_columns import StudyColumns, by_columns
-from policytree.encoded import hazards, reward_job
+from policytree.encoded import hazards, reward_job, stream_rewards
+from policytree.exceptions import InputError
 from tests.streamed import Curves, parts, stop_after
 
 pa = pytest.importorskip("pyarrow")

@@ -6,15 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import (
-    InputError,
-    PolicyTree,
-    leaf_summary,
-    policy_difference,
-    policy_value,
-    streamed_leaf_summary,
-    streamed_policy_values,
-)
+from policytree import PolicyTree, leaf_summary, policy_difference, policy_value
+from policytree.encoded import streamed_leaf_summary, streamed_policy_values
+from policytree.exceptions import InputError
 
 pytest.importorskip("pyarrow")
 

@@ -10,16 +10,16 @@ import pytest
 
 from policytree import (
     DRPolicyTree,
-    InputError,
     RewardEstimator,
     Study,
     check_study,
     cross_val_policy_value,
     heterogeneity_test,
     load_dataset,
-    policy_stability,
 )
 from policytree.common.study_columns import StudyColumns
+from policytree.evaluation import policy_stability
+from policytree.exceptions import InputError
 from policytree.study import Event, MayBeMissing, Number, Offered, Population, TimeToEvent
 from policytree.weighting.instrument import COMPLIERS
 

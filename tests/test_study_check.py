@@ -11,9 +11,11 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import policytree
-from policytree import InputError, RewardEstimator, check_rewards, load_dataset
+from policytree import RewardEstimator, load_dataset
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets import DATASET_NAMES
+from policytree.diagnostics import check_rewards
+from policytree.exceptions import InputError
 from policytree.study_check import findings_beside
 from policytree.study_check.findings import (
     AFTER_TREATMENT,

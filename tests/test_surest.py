@@ -9,9 +9,11 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, InputError, PolicyTree, near_ties, policy_difference, surest_rule
+from policytree import DRPolicyTree, PolicyTree, policy_difference
 from policytree.common.study_columns import by_columns
+from policytree.evaluation import near_ties, surest_rule
 from policytree.evaluation.inference.simultaneous import critical_values, upper_critical_values
+from policytree.exceptions import InputError
 from policytree.serialization import from_json
 from tests.simulations import benchmark_script
 
@@ -136,7 +138,7 @@ def dirty(n=240):
     return data | {"T": arms, "sample_weight": weight, "groups": rng.integers(0, 90, n), "propensity": shares}
 
 
-@pytest.mark.filterwarnings("ignore::policytree.UnseenValueWarning")
+@pytest.mark.filterwarnings("ignore::policytree.exceptions.UnseenValueWarning")
 def test_small_dirty_data():
     data = dirty()
     found = by_columns(surest_rule, model(min_samples_leaf=10), control="none", random_state=1, **data)

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, KaplanMeierDisplay
+from policytree.exceptions import InputError
+from policytree.plotting import KaplanMeierDisplay
 from policytree.weighting.time_to_event.product_limit import product_limit
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import OptimalTreeClassifier, PolicyTree, SearchWarning, Status, encode
-from policytree.encoded import solve
+from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree.encoded import encode, solve
 from policytree.encoded.streams import Streams
+from policytree.exceptions import SearchWarning
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.out_of_core import table_search
 from policytree.solvers.out_of_core.table_search import _FirstCuts

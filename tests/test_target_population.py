@@ -16,7 +16,6 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     StudyReport,
-    TargetOverlapDisplay,
     average_effect,
     check_study,
     cross_val_policy_value,
@@ -24,17 +23,20 @@ from policytree import (
     heterogeneity_test,
     honest_leaf_summary,
     leaf_summary,
-    marginal_sensitivity,
     policy_difference,
-    policy_stability,
     policy_value,
-    rank_average_treatment_effect,
-    target_overlap,
-    transport_sensitivity,
 )
 from policytree.common.study_columns import StudyColumns, by_columns
-from policytree.evaluation import mean_estimate
+from policytree.diagnostics import target_overlap
+from policytree.evaluation import (
+    marginal_sensitivity,
+    policy_stability,
+    rank_average_treatment_effect,
+    transport_sensitivity,
+)
+from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
+from policytree.plotting import TargetOverlapDisplay
 from policytree.weighting.observed import observe
 
 SHIFT = np.array([0.7, -0.5, 0.0])

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from policytree import InputError
+from policytree.exceptions import InputError
 from policytree.serialization import locks, settle, together, write_together
 from tests.cli.running import ROOT
 

@@ -9,7 +9,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from policytree import InputError, OptimalTreeClassifier, PolicyTree, UnseenValueWarning
+from policytree import OptimalTreeClassifier, PolicyTree
+from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.serialization import from_dict, from_json, to_dict, to_json
 from tests.cli.running import run
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import About, InputError, PolicyTree, StudyReport
+from policytree import About, PolicyTree, StudyReport
+from policytree.exceptions import InputError
 from policytree.report.html import to_html
 from policytree.serialization import from_json, to_json
 from policytree.trees.short_thresholds import with_value_names

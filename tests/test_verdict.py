@@ -12,10 +12,11 @@ from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_poli
 from policytree.cli.controls import control_among
 from policytree.common.study_columns import by_columns
 from policytree.data.controls import recognised_control
-from policytree.evaluation import Reason, compare_rules, mean_estimate
+from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best_arm
+from policytree.evaluation.policy_value.fixed_rules import compare_rules
 from policytree.evaluation.policy_value.gate import Gate
-from policytree.evaluation.policy_value.verdict import Rules, decide
+from policytree.evaluation.policy_value.verdict import Reason, Rules, decide
 from policytree.trees.text import rule_sentence
 
 ARMS = ("always a", "always b", "always c")

@@ -13,8 +13,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeRegressor
 
+from policytree import RewardEstimator
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.weighting import SCHEMES, DoublyRobust, RewardEstimator
+from policytree.weighting import SCHEMES, DoublyRobust
 from policytree.weighting.observed import observe
 from policytree.weighting.scheme import Nuisances
 

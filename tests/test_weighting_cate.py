@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from policytree import from_cate
 from policytree.exceptions import InputError
-from policytree.weighting import cate_effects, from_cate, row_costs, subtract_costs, treatment_costs
+from policytree.weighting import cate_effects, row_costs, subtract_costs, treatment_costs
 
 
 @pytest.fixture(scope="module")

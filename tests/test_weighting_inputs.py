@@ -11,12 +11,11 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree
+from policytree import DRPolicyTree, RewardEstimator
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting import (
     SCHEMES,
     MatchingRewards,
-    RewardEstimator,
     best_arm,
     class_balanced_weights,
     cost_matrix_losses,

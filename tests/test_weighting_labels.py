@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
+from policytree import RewardEstimator
 from policytree.exceptions import InputError
 from policytree.weighting import (
     LogitPropensity,
-    RewardEstimator,
     best_arm,
     class_balanced_weights,
     cost_matrix_losses,

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from policytree.weighting import RewardEstimator
+from policytree import RewardEstimator
 from policytree.weighting.learners import (
     Coarsen,
     OutcomeClassifier,

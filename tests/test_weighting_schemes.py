@@ -14,10 +14,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 
+from policytree import RewardEstimator, from_cate
 from policytree.diagnostics.calibration import calibration_table
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.crossfit import median_rule
-from policytree.weighting import SCHEMES, InversePropensity, MatchingRewards, RewardEstimator, from_cate
+from policytree.weighting import SCHEMES, InversePropensity, MatchingRewards
 from policytree.weighting.observed import observe
 from policytree.weighting.scheme import Nuisances
 

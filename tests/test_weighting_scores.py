@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import PolicyTree
+from policytree import PolicyTree, from_cate, from_scores
 from policytree.exceptions import InputError
-from policytree.weighting import cate_effects, from_cate, from_scores
+from policytree.weighting import cate_effects
 
 ARMS = ["usual", "a", "b"]
 

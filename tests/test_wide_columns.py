@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier, PolicyTree, near_ties, tree_path
+from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier, PolicyTree, tree_path
+from policytree.evaluation import near_ties
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import MAX_BINS
 from policytree.problem.types import Problem, Status

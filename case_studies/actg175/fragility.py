@@ -9,7 +9,7 @@ from __future__ import annotations
 from actg175.study import tree_of_all
 from fragility import draw_confounding, show_confounding, show_optimism, show_stability
 
-from policytree import omitted_variable_bounds
+from policytree.evaluation import omitted_variable_bounds
 
 BEST, OLD = "ZDV+ddI", "ZDV"
 RESAMPLES = 30

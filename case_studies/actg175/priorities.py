@@ -10,14 +10,10 @@ from collections.abc import Mapping
 import pandas as pd
 from whom_first import compared
 
-from policytree import (
-    DRPolicyTree,
-    HeldOutRewards,
-    QiniCurveDisplay,
-    TOCDisplay,
-    held_out_rewards,
-    qini_curve,
-)
+from policytree import DRPolicyTree, held_out_rewards
+from policytree.evaluation import qini_curve
+from policytree.evaluation.policy_value.sample_split import HeldOutRewards
+from policytree.plotting import QiniCurveDisplay, TOCDisplay
 
 FIRST, OTHERS = "ZDV+ddI", "ZDV"
 BURDENS = (2.0, 5.0, 10.0, 15.0)  # CD4 cells that side effects may be worth, per patient, beyond those of zidovudine

@@ -15,16 +15,8 @@ from actg175.priorities import show_priorities
 from econml.policy import PolicyTree as GreedyPolicyTree
 from sklearn.base import BaseEstimator
 
-from policytree import (
-    DRPolicyTree,
-    PolicyTree,
-    PolicyTreeDisplay,
-    PolicyValueDisplay,
-    RewardEstimator,
-    cross_val_policy_value,
-    load_dataset,
-    policy_value,
-)
+from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value, load_dataset, policy_value
+from policytree.plotting import PolicyTreeDisplay, PolicyValueDisplay
 
 # Our assumption, not the trial's: how many CD4 cells per cubic mm a patient would give up to be spared each drug.
 DRUG_COSTS = {"zidovudine": 10.0, "didanosine": 20.0, "zalcitabine": 20.0}

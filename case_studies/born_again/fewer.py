@@ -9,7 +9,9 @@ import pandas as pd
 from born_again import data
 from sklearn.ensemble import RandomForestClassifier
 
-from policytree import BornAgainTree, InputError, SearchWarning, TreeEnsemble, prune_ensemble
+from policytree import BornAgainTree
+from policytree.born_again import TreeEnsemble, prune_ensemble
+from policytree.exceptions import InputError, SearchWarning
 
 LIMIT = 10.0  # seconds for pruning, and for a born-again tree
 MEMORY = 2e9  # bytes

@@ -8,8 +8,9 @@ import pandas as pd
 from born_again import data
 from sklearn.metrics import accuracy_score, f1_score
 
-from policytree import BornAgainTree, TreeEnsemble
-from policytree.born_again import prune
+from policytree import BornAgainTree
+from policytree.born_again import TreeEnsemble
+from policytree.born_again.pruning import prune
 
 OBJECTIVES = {"D": "depth", "L": "leaves", "DL": "depth_then_leaves"}
 SIZE_COLUMNS = [

@@ -11,7 +11,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from policytree import BornAgainTree, OptimalTreeClassifier, SearchWarning
+from policytree import BornAgainTree, OptimalTreeClassifier
+from policytree.exceptions import SearchWarning
 
 PRICE = 0.01  # of a leaf of the sparse optimal tree
 SECONDS = 2.0  # for it

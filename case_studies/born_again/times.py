@@ -11,7 +11,8 @@ import pandas as pd
 from born_again import data
 from sklearn.ensemble import RandomForestClassifier
 
-from policytree import BornAgainTree, InputError, SearchWarning
+from policytree import BornAgainTree
+from policytree.exceptions import InputError, SearchWarning
 
 LIMIT = 6.0  # seconds
 

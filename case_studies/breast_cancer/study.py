@@ -13,17 +13,11 @@ import numpy as np
 import pandas as pd
 from times import draw_curves, parts, raw_difference, show_arms, show_follow_up, show_values, without_covariates
 
-from policytree import (
-    OverlapWarning,
-    PolicyTree,
-    PolicyTreeDisplay,
-    RewardEstimator,
-    average_effect,
-    load_dataset,
-    omitted_variable_bounds,
-    overlap_table,
-    policy_difference,
-)
+from policytree import PolicyTree, RewardEstimator, average_effect, load_dataset, policy_difference
+from policytree.diagnostics import overlap_table
+from policytree.evaluation import omitted_variable_bounds
+from policytree.exceptions import OverlapWarning
+from policytree.plotting import PolicyTreeDisplay
 
 SMALLEST = 30  # women with and without hormone therapy in a leaf
 HORIZONS = (3.0, 5.0)  # years

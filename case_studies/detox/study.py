@@ -14,16 +14,16 @@ import pandas as pd
 
 from policytree import (
     DRPolicyTree,
-    OverlapWarning,
     PolicyTree,
-    PolicyValueDisplay,
     RewardEstimator,
     cross_val_policy_value,
     heterogeneity_test,
-    instrument_summary,
     policy_difference,
 )
 from policytree.datasets.files import packaged_frame
+from policytree.evaluation import instrument_summary
+from policytree.exceptions import OverlapWarning
+from policytree.plotting import PolicyValueDisplay
 
 CLINIC, USUAL = "clinic", "usual care"
 MONTHS = (6, 12, 18, 24)

@@ -15,21 +15,11 @@ import pandas as pd
 from econml.dml import CausalForestDML
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from policytree import (
-    BalanceWarning,
-    OverlapDisplay,
-    OverlapWarning,
-    PolicyTree,
-    RewardEstimator,
-    average_effect,
-    balance_table,
-    cate_effects,
-    crump_trimming,
-    load_dataset,
-    overlap_table,
-    policy_difference,
-    policy_value,
-)
+from policytree import PolicyTree, RewardEstimator, average_effect, load_dataset, policy_difference, policy_value
+from policytree.diagnostics import balance_table, crump_trimming, overlap_table
+from policytree.exceptions import BalanceWarning, OverlapWarning
+from policytree.plotting import OverlapDisplay
+from policytree.weighting import cate_effects
 
 SURVEYS = {"lalonde": "experiment", "lalonde-psid": "PSID", "lalonde-cps": "CPS"}
 TRAIN = "training"

@@ -11,16 +11,11 @@ import warnings
 import pandas as pd
 from fragility import draw_confounding, show_confounding, show_optimism, show_stability
 
-from policytree import (
-    DRPolicyTree,
-    OmittedVariableDisplay,
-    OverlapWarning,
-    RewardEstimator,
-    crump_trimming,
-    load_dataset,
-    nuisances_without,
-    omitted_variable_bounds,
-)
+from policytree import DRPolicyTree, RewardEstimator, load_dataset
+from policytree.diagnostics import crump_trimming
+from policytree.evaluation import nuisances_without, omitted_variable_bounds
+from policytree.exceptions import OverlapWarning
+from policytree.plotting import OmittedVariableDisplay
 
 TRAIN, NOT = "training", "control"
 SMALLEST = 20

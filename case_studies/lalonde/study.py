@@ -18,10 +18,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from policytree import (
     DRPolicyTree,
-    MatchingRewards,
     OptimalTreeClassifier,
     PolicyTree,
-    PolicyValueDisplay,
     RewardEstimator,
     cross_val_policy_value,
     heterogeneity_test,
@@ -30,7 +28,8 @@ from policytree import (
     policy_difference,
     policy_value,
 )
-from policytree.weighting import row_costs
+from policytree.plotting import PolicyValueDisplay
+from policytree.weighting import MatchingRewards, row_costs
 
 # Behrouz, Lecuyer, Rudin & Seltzer (2022): labels by estimated effect on 1978 earnings, and what a wrong label costs.
 GAINS, LOSES = 2_000.0, -5_000.0

@@ -8,7 +8,8 @@ from __future__ import annotations
 from fragility import draw_confounding, show_confounding
 from nhefs.priorities import QUIT, SMOKE
 
-from policytree import OmittedVariableDisplay, nuisances_without, omitted_variable_bounds
+from policytree.evaluation import nuisances_without, omitted_variable_bounds
+from policytree.plotting import OmittedVariableDisplay
 
 COVARIATES = {
     "age": ["age"],

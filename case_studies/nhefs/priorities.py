@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from whom_first import compared
 
-from policytree import HeldOutRewards, TOCDisplay
+from policytree.evaluation.policy_value.sample_split import HeldOutRewards
+from policytree.plotting import TOCDisplay
 
 QUIT, SMOKE = "quit", "smoke on"
 

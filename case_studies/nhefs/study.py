@@ -16,26 +16,22 @@ from nhefs.confounding import show_hidden_confounders
 from nhefs.priorities import QUIT, SMOKE, show_priorities
 
 from policytree import (
-    BalanceWarning,
-    CovariateBalanceDisplay,
     DRPolicyTree,
-    InputError,
-    OverlapDisplay,
     PolicyTree,
-    PolicyValueDisplay,
     RewardEstimator,
     average_effect,
-    balance_table,
     check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
     honest_leaf_summary,
     load_dataset,
-    overlap_table,
     policy_difference,
 )
+from policytree.diagnostics import balance_table, overlap_table
 from policytree.evaluation.estimates import Estimate, influence_estimate
+from policytree.exceptions import BalanceWarning, InputError
+from policytree.plotting import CovariateBalanceDisplay, OverlapDisplay, PolicyValueDisplay
 
 # Hernan and Robins (2020), "Causal Inference: What If", sections 12.1, 12.2 and 13.3: kilograms, 95% intervals, the
 # same 1,566 people. Nothing but the table "effects" uses them.

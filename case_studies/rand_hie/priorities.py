@@ -8,15 +8,10 @@ from __future__ import annotations
 import pandas as pd
 from whom_first import compared
 
-from policytree import (
-    HeldOutRewards,
-    QiniCurveDisplay,
-    RewardEstimator,
-    TOCDisplay,
-    held_out_rewards,
-    policy_difference,
-    qini_curve,
-)
+from policytree import RewardEstimator, held_out_rewards, policy_difference
+from policytree.evaluation import qini_curve
+from policytree.evaluation.policy_value.sample_split import HeldOutRewards
+from policytree.plotting import QiniCurveDisplay, TOCDisplay
 
 FIRST, OTHERS = "free", "95%"
 BUDGETS = (10.0, 20.0, 40.0, 60.0)  # dollars a person-year more than under the 95% plan

@@ -9,7 +9,9 @@ from __future__ import annotations
 from fragility import draw_confounding, show_confounding
 from rand_hie.study import persons, ridge, tables
 
-from policytree import OmittedVariableDisplay, RewardEstimator, omitted_variable_bounds
+from policytree import RewardEstimator
+from policytree.evaluation import omitted_variable_bounds
+from policytree.plotting import OmittedVariableDisplay
 
 FREE, OLD = "free", "95%"
 UNITS = {"visits": "visits a person-year", "spending": "dollars a person-year"}

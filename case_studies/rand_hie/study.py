@@ -17,17 +17,11 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from policytree import (
-    DRPolicyTree,
-    OverlapWarning,
-    PolicyTree,
-    PolicyTreeDisplay,
-    RewardEstimator,
-    load_dataset,
-    policy_difference,
-    policy_value,
-)
-from policytree.evaluation import Estimate, compare_with_best, repeated_estimate
+from policytree import DRPolicyTree, PolicyTree, RewardEstimator, load_dataset, policy_difference, policy_value
+from policytree.evaluation.estimates import Estimate, repeated_estimate
+from policytree.evaluation.inference.best_arm import compare_with_best
+from policytree.exceptions import OverlapWarning
+from policytree.plotting import PolicyTreeDisplay
 
 PRICES = (0, 20, 40, 60, 80, 120)  # what one face-to-face visit is worth, dollars
 SHOWN = (0, 60, 120)

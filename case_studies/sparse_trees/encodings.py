@@ -12,7 +12,8 @@ from sparse_trees.study import PUBLISHED, SOURCES
 from tables import read_table
 from weighted_trees.data import GUESSES_REPOSITORY
 
-from policytree import OptimalTreeClassifier, SearchWarning
+from policytree import OptimalTreeClassifier
+from policytree.exceptions import SearchWarning
 
 FOLDS, LIMIT = 5, 30.0
 ROUNDING = 0.05  # printed accuracies have one digit

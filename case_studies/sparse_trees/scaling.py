@@ -11,7 +11,8 @@ from tables import read_table
 from weighted_trees import peers
 from weighted_trees.data import SOURCES
 
-from policytree import OptimalTreeClassifier, SearchWarning
+from policytree import OptimalTreeClassifier
+from policytree.exceptions import SearchWarning
 
 DEPTH, PRICE, LIMIT = 5, 1 / 32, 20  # the paper's depth and price; its limit was 30 minutes
 DRAWS = 3  # of columns, or of rows

@@ -18,8 +18,10 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from tables import read_table
 
-from policytree import OptimalTreeClassifier, ROCHullDisplay, SearchWarning
+from policytree import OptimalTreeClassifier
+from policytree.exceptions import SearchWarning
 from policytree.objectives import PartialAUC, WeightedAccuracy
+from policytree.plotting import ROCHullDisplay
 
 PRICE, CUT_EVERY = 0.01, 50
 OBJECTIVES = {

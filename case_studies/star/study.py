@@ -14,16 +14,10 @@ import pandas as pd
 from whom_first import compared
 from worth import Worths, show_prices, show_trees, show_values
 
-from policytree import (
-    DRPolicyTree,
-    RewardEstimator,
-    TOCDisplay,
-    held_out_rewards,
-    heterogeneity_test,
-    policy_difference,
-)
+from policytree import DRPolicyTree, RewardEstimator, held_out_rewards, heterogeneity_test, policy_difference
 from policytree.datasets.files import packaged_frame
 from policytree.evaluation.estimates import Estimate, influence_estimate
+from policytree.plotting import TOCDisplay
 
 REGULAR, AIDE, SMALL = "regular", "regular+aide", "small"
 ARMS = (REGULAR, AIDE, SMALL)

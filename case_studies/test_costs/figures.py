@@ -11,7 +11,8 @@ import pandas as pd
 from scipy.stats import studentized_range
 from test_costs import comparison, data
 
-from policytree import InputError, LowCostTreeClassifier, choose_complexity_weight
+from policytree import LowCostTreeClassifier, choose_complexity_weight
+from policytree.exceptions import InputError
 
 OF_THE_PAPER = ("iris", "ilpd", "breast_w", "tic_tac_toe")  # those of its twenty tables that are among the files
 WEIGHTS = (0.0, 0.1, 1.0, 10.0, 100.0, 1_000.0)

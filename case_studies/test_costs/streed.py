@@ -15,8 +15,9 @@ from sklearn.datasets import load_wine
 from test_costs import data
 from test_costs.exact import GREEDY
 
-from policytree import CostSensitiveTreeClassifier, LowCostTreeClassifier, SearchWarning
+from policytree import CostSensitiveTreeClassifier, LowCostTreeClassifier
 from policytree.datasets.files import has_package, packaged_frame
+from policytree.exceptions import SearchWarning
 
 DEPTHS, LIMIT = (3, 4), 60.0
 # What a wrong class costs by the true class, at three levels, and what a test costs, in the order of the columns: from

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from worth import Worths, show_prices, show_trees, show_values
 
-from policytree import InputError, RewardEstimator, heterogeneity_test, policy_value
+from policytree import RewardEstimator, heterogeneity_test, policy_value
+from policytree.exceptions import InputError
 
 OFFERS = ("none", "up to $1", "up to $2", "up to $3")  # by the amount that was drawn; they sort as they cost
 CUTS = (0.0, 1.0, 2.0)  # dollars; 100 and 200 of 300 kwacha

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from policytree import Stage, TreatmentRegime
+from policytree.regimes import Stage, TreatmentRegime
 
 FIRST, SECOND = ("drug", "talk"), ("more", "stop", "switch")
 CHANCES = {"more": 0.45, "stop": 0.1, "switch": 0.45}  # of the second line; that of the first is a half

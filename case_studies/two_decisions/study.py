@@ -16,7 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from two_decisions.designs import CHANCES, SECOND, best_first, best_second, trial, true_value
 
-from policytree import DRPolicyTree, RegimeDisplay, RegimeReport, TreatmentRegime, cross_val_regime_value
+from policytree import DRPolicyTree
+from policytree.plotting import RegimeDisplay
+from policytree.regimes import RegimeReport, TreatmentRegime, cross_val_regime_value
 
 PEOPLE, SMALLEST = 800, 30
 SIZES, DRAWS = (300, 800, 2000), 12

@@ -13,7 +13,8 @@ import pandas as pd
 from warfarin.people import DOSES, patients
 from warfarin.study import codes, columns, fitted_of, logged
 
-from policytree import InputError, PolicyTree
+from policytree import PolicyTree
+from policytree.exceptions import InputError
 
 CUTS = 8  # of every number of many values, at its quantiles; alleles and drugs are asked as they are
 DEPTHS = (1, 2, 3, 4)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from policytree import InputError
 from policytree.datasets.files import has_package, packaged_file
+from policytree.exceptions import InputError
 
 LOW, MEDIUM, HIGH = "low", "medium", "high"
 DOSES = (LOW, MEDIUM, HIGH)

@@ -14,8 +14,9 @@ import pandas as pd
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from warfarin.people import CLINICAL, DOSES, GENES, MEDIUM, formula, groups_of, patients
 
-from policytree import OverlapWarning, PolicyTree, RewardEstimator, policy_value
+from policytree import PolicyTree, RewardEstimator, policy_value
 from policytree.evaluation.estimates import Estimate, mean_estimate, repeated_estimate
+from policytree.exceptions import OverlapWarning
 
 FOLDS, REPEATS, DEPTHS, SMALLEST = 5, 3, (1, 2, 3), 50
 INNER = 4  # folds of nuisance models; hospitals are kept together

@@ -10,7 +10,8 @@ from weighted_trees.fitting import SECONDS, by_kind, folds, guessed, proved, tim
 from weighted_trees.grid import CHOSEN
 from weighted_trees.guesses import FILES, PRICES
 
-from policytree import InputError, OptimalTreeClassifier
+from policytree import OptimalTreeClassifier
+from policytree.exceptions import InputError
 
 NAMES = ("COMPAS", "FICO")
 TOLERANCES = (0.1, 0.08)  # the paper's

@@ -9,7 +9,8 @@ from weighted_trees.data import reference
 from weighted_trees.fitting import by_kind, folds, guessed, timed
 from weighted_trees.sparsity import DEPTHS, FACTOR, FOLDS, PENALTIES, REFERENCE
 
-from policytree import InputError, OptimalTreeClassifier
+from policytree import OptimalTreeClassifier
+from policytree.exceptions import InputError
 from policytree.solvers.approximate.duplication import integer_counts
 
 AS_PRINTED = 99  # the largest factor that the paper allows: p < 100

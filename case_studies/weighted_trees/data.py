@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from tables import read_table
 
-from policytree import MatchingRewards, ReferenceGuesses, load_dataset
-from policytree.weighting import feature_propensity_weights, row_costs
+from policytree import load_dataset
+from policytree.guesses import ReferenceGuesses
+from policytree.weighting import MatchingRewards, feature_propensity_weights, row_costs
 
 GUESSES_REPOSITORY = "the repository ubc-systopia/gosdt-guesses on GitHub"
 SOURCES = {

@@ -8,7 +8,7 @@ from weighted_trees.data import reference
 from weighted_trees.fitting import SECONDS, by_kind, folds, guessed
 from weighted_trees.sparsity import DL85_DEPTHS, LIMIT, REFERENCE, Settings, dl85
 
-from policytree import InputError
+from policytree.exceptions import InputError
 
 DEPTHS = (*DL85_DEPTHS, 5)
 FOLDS = 5

@@ -8,7 +8,9 @@ import warnings
 import numpy as np
 from sklearn.model_selection import KFold
 
-from policytree import Guesses, OptimalTreeClassifier, SearchWarning
+from policytree import OptimalTreeClassifier
+from policytree.exceptions import SearchWarning
+from policytree.guesses import Guesses
 
 COLORS = {
     "direct": "#0072B2",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from weighted_trees.published import tables
 
-from policytree import InputError
+from policytree.exceptions import InputError
 
 PAIRS = {"ours th": "GOSDT th", "ours th+lb": "GOSDT th+lb"}
 KEYS = ["data", "reference"]

@@ -13,7 +13,8 @@ from weighted_trees.data import binary, reference, table
 from weighted_trees.fitting import SECONDS, by_kind, folds, guessed, proved, timed, with_sd
 from weighted_trees.published import tables
 
-from policytree import Guesses, OptimalTreeClassifier
+from policytree import OptimalTreeClassifier
+from policytree.guesses import Guesses
 
 FILES = {
     "COMPAS": "compas",

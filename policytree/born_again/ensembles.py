@@ -81,7 +81,7 @@ class TreeEnsemble:
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from policytree.born_again import read_ensemble
+    >>> from policytree.born_again.readers import read_ensemble
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
     >>> ensemble = read_ensemble(DecisionTreeClassifier().fit(X, y))
     >>> len(ensemble.trees), ensemble.feature_names

@@ -71,7 +71,7 @@ class PrunedEnsemble:
 
     Examples
     --------
-    >>> from policytree import prune_ensemble
+    >>> from policytree.born_again import prune_ensemble
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
     >>> pruned = prune_ensemble(RandomForestClassifier(5, max_depth=1, random_state=0).fit(X, y))
@@ -125,7 +125,8 @@ def prune_ensemble(ensemble: Any, *, largest_weight: int = 10, time_limit: float
 
     Examples
     --------
-    >>> from policytree import BornAgainTree, prune_ensemble
+    >>> from policytree import BornAgainTree
+    >>> from policytree.born_again import prune_ensemble
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
     >>> X, y = load_iris(return_X_y=True)

@@ -16,12 +16,12 @@ import pandas as pd
 
 from policytree import __version__
 from policytree.cli.records import Job, Result
-from policytree.estimators import DRPolicyTree
-from policytree.evaluation import TRAINING_ROWS, LeafValue, Reason
+from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule
-from policytree.evaluation.leaves.summary import leaf_values
+from policytree.evaluation.leaves.summary import TRAINING_ROWS, LeafValue, leaf_values
+from policytree.evaluation.policy_value.verdict import Reason
 from policytree.exceptions import InputError
-from policytree.plotting import PolicyTreeDisplay
+from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.regimes.export import FORMAT as REGIME
 from policytree.report.content import Content, Picture, Words
 from policytree.report.sections.offers import summary_of

@@ -29,16 +29,14 @@ from policytree.cli.tree_options import leaf_size_notes, tree_options, value_nam
 from policytree.common.progress import stage_progress
 from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
-from policytree.estimators import DRPolicyTree, PolicyTree
+from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.limited import is_limited
-from policytree.estimators.policy import without_limits
-from policytree.evaluation import (
-    PolicyValueTable,
-    cross_val_policy_value,
-    honest_leaf_summary,
-    leaf_summary,
-)
+from policytree.estimators.policy import PolicyTree, without_limits
+from policytree.evaluation.leaves.honest import honest_leaf_summary
+from policytree.evaluation.leaves.summary import leaf_summary
+from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
+from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import (
     SPLIT,
     fewest_rows,

@@ -25,9 +25,10 @@ from policytree.common.progress import stage_progress
 from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
 from policytree.estimators.limited import MAXIMIZE, subgroup_columns
-from policytree.evaluation import POLICY, Estimate, RuleValues, SecondOpinion, Verdict, compare_rules, mean_estimate
+from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
+from policytree.evaluation.policy_value.fixed_rules import RuleValues, compare_rules
 from policytree.evaluation.policy_value.further import (
     JudgedGroups,
     Limit,
@@ -37,6 +38,8 @@ from policytree.evaluation.policy_value.further import (
     kept_probability,
 )
 from policytree.evaluation.policy_value.gates import Evidence, gates_of, given_chances, other_models_gate
+from policytree.evaluation.policy_value.rule_names import POLICY
+from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.report.content import Section, Words
 from policytree.report.material import Study as Described
@@ -49,10 +52,11 @@ from policytree.study_check import StudyCheck
 from policytree.study_check.directions import direction_of
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import sentence
-from policytree.weighting import RewardEstimator, treatment_costs
+from policytree.weighting.costs import treatment_costs
 from policytree.weighting.instrument import COMPLIERS
 from policytree.weighting.observed import WEIGHT
 from policytree.weighting.reward_arguments import INSTRUMENT
+from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 
 ONE_COLUMN = ("treatment", "outcome", "cluster", "weights")

@@ -19,35 +19,29 @@ from policytree.cli.records import Job
 from policytree.cli.study import Study
 from policytree.common.progress import StageDisplay, clock_text
 from policytree.common.study_columns import by_columns
-from policytree.diagnostics.target_overlap import target_overlap
-from policytree.estimators import DRPolicyTree, PolicyTree
-from policytree.estimators.policy import without_limits
-from policytree.evaluation import (
-    HeldOutRewards,
-    HonestLeaves,
-    MarginalSensitivity,
-    NearTies,
-    OmittedVariableBounds,
-    ParetoPath,
-    PolicyValueTable,
-    budget_path,
-    held_out_rewards,
-    marginal_sensitivity,
-    near_ties,
-    omitted_variable_bounds,
-    pareto_path,
-    policy_stability,
-    qini_curve,
-    rank_average_treatment_effect,
-)
+from policytree.diagnostics.population_overlap import target_overlap
+from policytree.estimators.doubly_robust import DRPolicyTree
+from policytree.estimators.policy import PolicyTree, without_limits
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest, heterogeneity_test
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
+from policytree.evaluation.leaves.honest import HonestLeaves
+from policytree.evaluation.policy_value.sample_split import HeldOutRewards, held_out_rewards
+from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import SPLIT
 from policytree.evaluation.policy_value.verdict import Reason
 from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_without
+from policytree.evaluation.sensitivity.marginal import MarginalSensitivity, marginal_sensitivity
+from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds, omitted_variable_bounds
 from policytree.evaluation.sensitivity.transport import transport_sensitivity
+from policytree.evaluation.stability.rashomon import near_ties
+from policytree.evaluation.stability.rashomon_tables import NearTies
+from policytree.evaluation.stability.resampling import policy_stability
+from policytree.evaluation.targeting.budget_path import budget_path
+from policytree.evaluation.targeting.pareto_path import ParetoPath, pareto_path
+from policytree.evaluation.targeting.qini import qini_curve
+from policytree.evaluation.targeting.rate import rank_average_treatment_effect
 from policytree.exceptions import InputError
-from policytree.weighting import treatment_costs
+from policytree.weighting.costs import treatment_costs
 from policytree.weighting.target_arguments import with_target
 
 # With more rows, refitting everything takes minutes: it is then done only on request.

@@ -11,8 +11,9 @@ import pandas as pd
 from policytree.cli.reading import Reading
 from policytree.cli.study import Roles, Study
 from policytree.cli.tables import AS_IT_IS
-from policytree.estimators import DRPolicyTree
-from policytree.evaluation import HonestLeaves, PolicyValueTable
+from policytree.estimators.doubly_robust import DRPolicyTree
+from policytree.evaluation.leaves.honest import HonestLeaves
+from policytree.evaluation.policy_value.tables import PolicyValueTable
 
 
 @dataclass(frozen=True, slots=True)

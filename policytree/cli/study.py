@@ -30,7 +30,7 @@ from policytree.common.number_texts import OTHER, UNITS, unread
 from policytree.data.combined_treatments import CombinedTreatments, combine_frame
 from policytree.data.feature_encoder import LARGEST_INTEGER, object_numbers
 from policytree.datasets import Dataset, load_dataset
-from policytree.evaluation import DIRECTIONS
+from policytree.evaluation.estimates import DIRECTIONS
 from policytree.evaluation.instruments.offer_rule import net_of_uptake
 from policytree.exceptions import InputError, quoted
 from policytree.report import material as report

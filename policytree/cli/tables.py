@@ -244,7 +244,7 @@ class _Text(io.RawIOBase):
 def _too_large(path: Path, why: str) -> str:
     return (
         f"'{path}' does not fit into the memory that is free ({why} free); leave out rows or columns, or read it in "
-        "Python with policytree.encode."
+        "Python with policytree.encoded.encode."
     )
 
 

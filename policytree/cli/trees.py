@@ -156,7 +156,7 @@ def plot(
     """Draw a saved tree."""
     from policytree.cli.files import picture, read_tree, saved_values
     from policytree.exceptions import InputError
-    from policytree.plotting import PolicyTreeDisplay
+    from policytree.plotting.trees import PolicyTreeDisplay
     from policytree.serialization import save_bytes
 
     kind = output.rpartition(".")[2].lower()

@@ -8,8 +8,6 @@ executors.py     tasks on external executors (anything with ``submit``, as in ``
 file_locks.py    locks between processes, which the system frees when their holder ends
 lazy.py          packages whose names are imported on first use, so that each name costs only its own imports
 memory.py        free memory, as far as the system states it
-moved.py         modules under their names of the first release: they can still be imported, with a
-                 ``DeprecationWarning``
 own_thread.py    work in a thread without signal handlers, and Ctrl-C at any bytecode of the waiting thread
 progress.py      live progress of searches and of jobs with several stages, on a terminal; plain lines, or nothing,
                  elsewhere

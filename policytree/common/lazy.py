@@ -49,6 +49,9 @@ def homes_in(stub: Path) -> dict[str, str]:
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
+    Packages within it that the stub lists (``from package import room as room``) are attributes before anybody has
+    imported them; ``__all__`` has names only.
+
     Parameters
     ----------
     package : str
@@ -57,11 +60,12 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callab
         Its ``__file__``; the stub stands beside it.
     """
     homes = homes_in(Path(file).with_suffix(".pyi"))
-    names = sorted(homes)
+    names = sorted(name for name, home in homes.items() if home != package)
 
     def load(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name]), name)
+        home = homes[name]
+        return import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
 
-    return load, lambda: names, names
+    return load, lambda: sorted({*names, *homes}), names

@@ -88,4 +88,4 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None, **opti
     raise InputError(f"There is no data set {name!r}; choose one of {', '.join(DATASET_NAMES)}.")
 
 
-__all__ = ["DATASET_NAMES", "STUDIES", "Dataset", "load_dataset"]
+__all__ = ["DATASET_NAMES"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -62,17 +61,6 @@ file has no family id. The column `household` rebuilds it from site, plan, incom
 sites, against some 2,000 families published; {households:,} in these rows). Households are the default clusters; with
 persons as groups, standard errors of differences between raw means of arms come out a fifth to a quarter smaller, and
 too small."""
-
-
-def load_rand_hie(*, arms: str = "plan", outcome: str = "visits", sites: str = "all") -> Dataset:
-    """RAND Health Insurance Experiment.
-
-    .. deprecated:: 0.9
-        Use ``load_dataset("rand-hie", sites="all")``; this name goes with the next release.
-    """
-    message = 'load_rand_hie goes with the next release; use load_dataset("rand-hie", sites="all").'
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-    return load("rand-hie", None, arms=arms, outcome=outcome, sites=sites)
 
 
 def load(

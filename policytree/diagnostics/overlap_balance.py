@@ -54,7 +54,7 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import overlap_table
+    >>> from policytree.diagnostics import overlap_table
     >>> T = ["drug", "drug", "none", "none"]
     >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
     >>> overlap_table(propensity, T)[["rows", "share", "mean_weight"]].round(2)
@@ -183,7 +183,7 @@ def crump_trimming(propensity: pd.DataFrame, T) -> Trimming:
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from policytree import crump_trimming
+    >>> from policytree.diagnostics import crump_trimming
     >>> chance = np.array([0.5, 0.4, 0.6, 0.001])
     >>> T = ["drug", "none", "drug", "none"]
     >>> crump_trimming(pd.DataFrame({"drug": chance, "none": 1 - chance}), T).keep.tolist()
@@ -246,7 +246,7 @@ def balance_table(X, T, *, propensity: pd.DataFrame | None = None, sample_weight
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import balance_table
+    >>> from policytree.diagnostics import balance_table
     >>> X = pd.DataFrame({"age": [30, 40, 50, 60], "female": [0, 1, 0, 1]})
     >>> balance_table(X, ["drug", "drug", "none", "none"])
                            difference_before  variance_ratio_before

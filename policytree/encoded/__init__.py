@@ -31,4 +31,10 @@ Of outcomes that are times, the models are hazards first, which complete the out
 
 Every draw is a hash of the row's number (or its cluster's) and the seed, so that results do not depend on the size of
 batches. ``tests/encoded/`` and ``tests/test_on_dask.py`` compare with the same problems in memory.
+
+Names are imported on first use; they are listed in ``__init__.pyi``.
 """
+
+from policytree.common.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

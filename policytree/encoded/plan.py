@@ -190,7 +190,7 @@ def encoded_data(directory: Path, plan: Plan, least: list[np.ndarray], inexact: 
 
 
 def open_encoded(directory: str | os.PathLike) -> EncodedData:
-    """Open rows that :func:`policytree.encode` wrote, in this process or an earlier one.
+    """Open rows that :func:`policytree.encoded.encode` wrote, in this process or an earlier one.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def open_encoded(directory: str | os.PathLike) -> EncodedData:
     --------
     >>> import tempfile
     >>> import pandas as pd
-    >>> from policytree import encode, open_encoded
+    >>> from policytree.encoded import encode, open_encoded
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = encode(rows, ["age"], rewards=["none", "drug"], directory=folder)

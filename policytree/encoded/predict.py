@@ -32,8 +32,8 @@ def predict_to_file(
     tree : fitted estimator
         With named columns: fitted on a DataFrame or on encoded rows.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Rows, in one of the forms that :func:`policytree.encode` reads; only the columns that the tree knows, and those
-        to keep, are read.
+        Rows, in one of the forms that :func:`policytree.encoded.encode` reads; only the columns that the tree knows,
+        and those to keep, are read.
     path : path
         Ends in .parquet or .csv. The file appears when it is complete.
     keep : list of str, optional
@@ -56,7 +56,8 @@ def predict_to_file(
     --------
     >>> import tempfile
     >>> import pandas as pd
-    >>> from policytree import PolicyTree, predict_to_file
+    >>> from policytree import PolicyTree
+    >>> from policytree.encoded import predict_to_file
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60]})
     >>> rewards = pd.DataFrame({"none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> tree = PolicyTree(max_depth=1).fit(rows, rewards)

@@ -1,4 +1,4 @@
-"""The readings behind :func:`policytree.stream_rewards`: sizes, the sample, the models, scores.
+"""The readings behind :func:`policytree.encoded.stream_rewards`: sizes, the sample, the models, scores.
 
 Who is held out, every row's fold and the sample depend on the row's number (or its cluster) and the seed only, so not
 on the size of batches. Every file is written whole under another name and renamed.
@@ -116,7 +116,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked for, beside the source: see :func:`policytree.stream_rewards`."""
+    """What is asked for, beside the source: see :func:`policytree.encoded.stream_rewards`."""
 
     estimator: Any
     columns: StudyColumns

@@ -47,8 +47,8 @@ class StreamedRewards:
         The treatments, in the same order.
     learning, held_out : list of Path
         Parquet files of the rows that learn, and of those that are held out: X, treatment, weights, groups, ``fold``
-        (-1 where held out), and the rewards. Sources for :func:`policytree.encode` and
-        :func:`policytree.streamed_policy_values`.
+        (-1 where held out), and the rewards. Sources for :func:`policytree.encoded.encode` and
+        :func:`policytree.encoded.streamed_policy_values`.
     n_learning, n_held_out : int
         Rows.
     n_clipped : int
@@ -63,7 +63,8 @@ class StreamedRewards:
     >>> import tempfile
     >>> import numpy as np, pandas as pd
     >>> from sklearn.linear_model import LinearRegression
-    >>> from policytree import RewardEstimator, stream_rewards
+    >>> from policytree import RewardEstimator
+    >>> from policytree.encoded import stream_rewards
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame({"age": rng.integers(20, 80, 400), "drug": rng.choice(["no", "yes"], 400)})
     >>> rows["gain"] = (rows.drug == "yes") * 1.0
@@ -132,8 +133,8 @@ def stream_rewards(
         Learners, folds (``cv``, a number), ``min_propensity``, ``min_observed``, ``random_state``, ``executor`` and
         ``method`` ("doubly_robust", "inverse_propensity" or "direct"). It is not changed.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Rows, in one of the forms that :func:`policytree.encode` reads. They are read three times, once more if a
-        learner streams.
+        Rows, in one of the forms that :func:`policytree.encoded.encode` reads. They are read three times, once more if
+        a learner streams.
     X : list of str
         What a tree may look at: numbers or text; missing values are allowed.
     outcome, treatment : str
@@ -221,7 +222,8 @@ def stream_rewards(
     --------
     >>> import tempfile
     >>> import numpy as np, pandas as pd
-    >>> from policytree import PolicyTree, RewardEstimator, encode, stream_rewards, streamed_policy_values
+    >>> from policytree import PolicyTree, RewardEstimator
+    >>> from policytree.encoded import encode, stream_rewards, streamed_policy_values
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame({"age": rng.integers(20, 80, 4000), "drug": rng.choice(["no", "yes"], 4000)})
     >>> rows["gain"] = (rows.drug == "yes") * (rows.age - 50) / 10 + rng.normal(size=4000)

@@ -96,7 +96,7 @@ class CodedRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EncodedData:
-    """Rows as codes on the disk, made by :func:`policytree.encode`; what estimators fit in place of a table.
+    """Rows as codes on the disk, made by :func:`policytree.encoded.encode`; what estimators fit in place of a table.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class EncodedData:
     --------
     >>> import tempfile
     >>> import pandas as pd
-    >>> from policytree import encode
+    >>> from policytree.encoded import encode
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = encode(rows, ["age"], rewards=["none", "drug"], directory=folder)

@@ -1,8 +1,1 @@
-"""The scikit-learn estimators: validate, wire, delegate.
-
-Names are imported on first use; they are listed in ``__init__.pyi``.
-"""
-
-from policytree.common.lazy import lazy_names
-
-__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
+"""The scikit-learn estimators: validate, wire, delegate."""

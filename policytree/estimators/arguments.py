@@ -6,20 +6,17 @@ The estimators are dataclasses, so that a constructor is a list of its arguments
 
 from __future__ import annotations
 
-import functools
 import inspect
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 
 from policytree.common.calls import NestedParameters
 from policytree.common.docstrings import shares_documentation
-from policytree.exceptions import quoted
-from policytree.guesses import Guesses, ReferenceGuesses
+from policytree.guesses.reference import ReferenceGuesses
+from policytree.problem.types import Guesses
 
 Class = TypeVar("Class", bound=type)
 
@@ -42,47 +39,6 @@ def own_arguments_first(cls: Class) -> Class:
     return cls
 
 
-def accepts_former_order(*former: str) -> Callable[[Class], Class]:
-    """Class decorator of dataclasses: still takes the order of arguments of release 0.1, with a DeprecationWarning.
-
-    That order had ``regularization`` where ``max_depth``, or nothing, is now. A value at this place is the price of a
-    leaf if the class takes nothing there by position any more; if it is a fraction, which no depth is; and if it is
-    zero, unless a fraction follows.
-
-    Parameters
-    ----------
-    *former : str
-        The arguments that could be given by position, up to and with those that have moved.
-    """
-    place = former.index("regularization")
-
-    def extend(cls: Class) -> Class:
-        constructor: Any = vars(cls)["__init__"]
-        parameters = [*inspect.signature(constructor).parameters.values()][1:]  # the first is self
-        takes_depth = parameters[place].kind is not inspect.Parameter.KEYWORD_ONLY
-
-        @functools.wraps(constructor)
-        def either(self: Any, *given: Any, **named: Any) -> None:
-            if not place < len(given) <= len(former) or (takes_depth and _is_depth(*given[place:])):
-                constructor(self, *given, **named)
-                return
-            price = f"regularization={quoted(given[place])}"
-            message = f"Write {price} by name; a leaf's price by position goes with the next release"
-            message += ", which takes max_depth first." if takes_depth else "."
-            warnings.warn(message, DeprecationWarning, stacklevel=2)
-            constructor(self, **dict(zip(former, given, strict=False)), **named)
-
-        cls.__init__ = either  # type: ignore[misc]
-        return cls
-
-    return extend
-
-
-def _is_depth(value: Any, following: Any = None) -> bool:
-    """Whether an argument that is a depth or the price of a leaf is a depth, by its type and by what follows it."""
-    return value is None or (isinstance(value, Integral) and (value != 0 or isinstance(following, float)))
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class SearchArguments(NestedParameters):
     """Arguments of the search that all estimators share, and attributes that all fitted ones have.
@@ -97,7 +53,7 @@ class SearchArguments(NestedParameters):
         Options of the solver, such as ``{"factor": 50}`` or ``{"amplification": 0.5, "n_draws": 8}``.
     guesses : optional
         What to guess from a reference model: "thresholds", "depth", "lower_bounds", a list of these, "all", a
-        :class:`policytree.ReferenceGuesses`; or the guesses themselves, :class:`policytree.Guesses`
+        :class:`policytree.guesses.ReferenceGuesses`; or the guesses themselves, :class:`policytree.guesses.Guesses`
         (its ``reference_losses`` weighted, rows of weight 0 left out). ``status_`` is then OPTIMAL_GIVEN_GUESSES.
     time_limit : float or None
         Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`. Compiling the

@@ -10,18 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from policytree.born_again import (
-    BornAgainSolution,
-    FaithfulnessCheck,
-    PruningReport,
-    TreeEnsemble,
-    check_faithfulness,
-    own_codes,
-    prune,
-    read_ensemble,
-    solve_born_again,
-    with_counts,
-)
+from policytree.born_again.ensembles import TreeEnsemble
+from policytree.born_again.faithful import FaithfulnessCheck, check_faithfulness
+from policytree.born_again.pruning import PruningReport, prune, with_counts
+from policytree.born_again.readers import own_codes, read_ensemble
+from policytree.born_again.solve import BornAgainSolution, solve_born_again
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Table
 from policytree.common.validation import as_numbers, check_flag, check_verbose
@@ -44,7 +37,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
     ----------
     ensemble : fitted classifier, TreeEnsemble or mapping
         A random forest, extra trees, bagging of trees, gradient boosting or histogram gradient boosting of
-        scikit-learn; or arrays, see :meth:`policytree.TreeEnsemble.from_arrays`.
+        scikit-learn; or arrays, see :meth:`policytree.born_again.TreeEnsemble.from_arrays`.
     objective : {"depth", "leaves", "depth_then_leaves"}, default "depth"
         What is least: the depth (D); the number of leaves (L); the leaves among trees of least depth (DL).
     prune : bool, default False
@@ -218,7 +211,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
             The training rows of the optimal tree; none of weight 0.
         lower_bounds : array-like of shape (n,), optional
             What the ensemble loses in every row, weighted: guessed as a lower bound
-            (``reference_losses`` of :class:`policytree.Guesses`).
+            (``reference_losses`` of :class:`policytree.guesses.Guesses`).
 
         Returns
         -------

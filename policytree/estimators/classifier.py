@@ -14,7 +14,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import refuse_odd_arrays, sorted_labels, weights
 from policytree.encoded.store import EncodedData
-from policytree.estimators.arguments import accepts_former_order, inherits_documentation, own_arguments_first
+from policytree.estimators.arguments import inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import weigh
@@ -51,7 +51,6 @@ class ClassPredictions(ClassifierMixin, TableViews):
 
 @inherits_documentation
 @own_arguments_first
-@accepts_former_order("regularization", "max_depth")
 @dataclass(eq=False, repr=False)
 class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     """The classification tree that is best at an objective, less a price per leaf, with a proof.
@@ -110,8 +109,8 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         Parameters
         ----------
         X : DataFrame or array-like of shape (n, p), or EncodedData
-            Features; text columns are categories, missing values are allowed. Rows that :func:`policytree.encode` wrote
-            come with their labels and weights, and nothing else is passed then.
+            Features; text columns are categories, missing values are allowed. Rows that
+            :func:`policytree.encoded.encode` wrote come with their labels and weights, and nothing else is passed then.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import sorted_labels, weights
-from policytree.estimators.arguments import accepts_former_order, inherits_documentation, own_arguments_first
+from policytree.estimators.arguments import inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.classifier import label_codes, label_column
 from policytree.estimators.inputs import reward_matrix, weigh
@@ -24,7 +24,6 @@ from policytree.weighting.label_weights import cost_matrix_losses
 
 @inherits_documentation
 @own_arguments_first
-@accepts_former_order("costs", "regularization")
 @dataclass(eq=False, repr=False)
 class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     """The tree of least mean cost plus a price per leaf, with a proof.

@@ -84,7 +84,7 @@ class PolicyTree(_FittedPolicy):
     budget : float, optional
         The most that may be spent a person (unit of ``sample_weight``), on average over the rows of ``fit``, by its
         ``budget_costs``. The tree is the best of those that keep to it. It never spends more on these rows; on other
-        people it may, see :func:`policytree.policy_spend`.
+        people it may, see :func:`policytree.evaluation.policy_spend`.
     max_share, min_share : mapping of treatment to share, optional
         The most, or least, of the people (of the weight) that may get a treatment, again on the rows of ``fit``.
     limits : mapping of outcome to number, optional
@@ -189,8 +189,8 @@ class PolicyTree(_FittedPolicy):
         ----------
         X : DataFrame or array-like of shape (n, p), or EncodedData
             What the tree may split on. ``categories`` says how text and categorical columns are split; missing values
-            go to the side that is better. Rows that :func:`policytree.encode` wrote come with rewards and weights, and
-            nothing else is passed then.
+            go to the side that is better. Rows that :func:`policytree.encoded.encode` wrote come with rewards and
+            weights, and nothing else is passed then.
         rewards : DataFrame or array-like of shape (n, K)
             Reward of every arm for every row; column names are the arms' labels. Rows belong to those of ``X`` by their
             position: pandas indexes are not aligned.

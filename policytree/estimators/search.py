@@ -11,7 +11,8 @@ from sklearn.utils import check_random_state
 
 from policytree.estimators.inputs import leaf_penalty
 from policytree.exceptions import InputError, quoted
-from policytree.guesses import ReferenceGuesses, resolve_guesses, snap_thresholds
+from policytree.guesses.reference import ReferenceGuesses, resolve_guesses
+from policytree.guesses.thresholds import snap_thresholds
 from policytree.objectives.objective import Objective
 from policytree.problem.types import Guesses, Problem, SearchLimits, Solution
 from policytree.solvers import draws, get_solver

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from sklearn.tree import DecisionTreeClassifier
 
-    from policytree.plotting import PolicyTreeDisplay
+    from policytree.plotting.trees import PolicyTreeDisplay
 
 
 class NotebookView(BaseEstimator):
@@ -30,7 +30,7 @@ class NotebookView(BaseEstimator):
     def _repr_html_(self) -> str:
         if not hasattr(self, "tree_"):
             return super()._repr_html_()
-        from policytree.plotting import tree_html
+        from policytree.plotting.trees import tree_html
 
         return tree_html(self, self.certificate() if hasattr(self, "certificate") else "")
 
@@ -119,7 +119,7 @@ class TreeViews(NotebookView):
             Where to draw; by default a new figure of the right size.
         **options
             ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name`` and ``limits``, which
-            :meth:`policytree.PolicyTreeDisplay.plot` describes; ``leaf_summary``, a frame of
+            :meth:`policytree.plotting.PolicyTreeDisplay.plot` describes; ``leaf_summary``, a frame of
             :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary` with the values that the leaves
             show; and ``X``, the table of ``fit``, for thresholds that are as short as its rows allow.
 
@@ -128,7 +128,7 @@ class TreeViews(NotebookView):
         PolicyTreeDisplay
             With ``figure_`` and ``ax_``.
         """
-        from policytree.plotting import PolicyTreeDisplay
+        from policytree.plotting.trees import PolicyTreeDisplay
 
         check_is_fitted(self)
         return PolicyTreeDisplay.from_estimator(self, ax=ax, **options)

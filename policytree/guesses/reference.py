@@ -72,11 +72,12 @@ class ReferenceGuesses:
     McTavish et al., "Fast sparse decision tree optimization via reference ensembles", AAAI 2022; with weights: Behrouz
     et al. (2022), section 3.2 of the workshop's version (the long one is arXiv:2210.06825). The model is fitted to the
     integer codes of the data, so that missing values and categories take part, and to weighted labels: for rewards,
-    those of :func:`policytree.weighted_labels`; the reference is then a policy.
+    those of :func:`policytree.weighting.weighted_labels`; the reference is then a policy.
 
     Examples
     --------
-    >>> from policytree import OptimalTreeClassifier, ReferenceGuesses
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.guesses import ReferenceGuesses
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
     >>> tree = OptimalTreeClassifier(max_depth=1, guesses=ReferenceGuesses(n_estimators=5)).fit(X, y)
     >>> tree.status_.name

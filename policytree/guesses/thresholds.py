@@ -14,7 +14,7 @@ from policytree.problem.types import BinnedData, Guesses
 
 
 def suggest_thresholds(reference: Reference) -> Guesses:
-    """Keep the thresholds that the reference needs; see :func:`policytree.guesses.eliminate_one_by_one`."""
+    """Keep the thresholds that the reference needs; see :func:`policytree.guesses.elimination.eliminate_one_by_one`."""
     return Guesses(thresholds=feature_thresholds(reference.data, reference.cuts))
 
 

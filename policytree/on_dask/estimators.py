@@ -13,7 +13,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import NO_WORKERS_TIMEOUT
 from policytree.encoded.solve import MOST_BYTES, solve_by_tables, tables_answer
 from policytree.encoded.streams import LeafSums, Streams, pairs_of
-from policytree.estimators.arguments import accepts_former_order, own_arguments_first
+from policytree.estimators.arguments import own_arguments_first
 from policytree.estimators.classifier import OptimalTreeClassifier
 from policytree.estimators.encoded_fit import keep_answer, question_of
 from policytree.estimators.inputs import check_number
@@ -209,7 +209,7 @@ class DaskPolicyTree(_OnDask, PolicyTree):
     Parameters
     ----------
     max_bins : int or None, default 64
-        Most codes of a number; see :func:`policytree.encode`. None means 64.
+        Most codes of a number; see :func:`policytree.encoded.encode`. None means 64.
     client : distributed.Client, optional
         Where to compute; by default the client that is open, else dask's scheduler in this process.
     no_workers_timeout : float or None, default 45
@@ -228,7 +228,7 @@ class DaskPolicyTree(_OnDask, PolicyTree):
     --------
     >>> import dask.dataframe as dd
     >>> import pandas as pd
-    >>> from policytree import DaskPolicyTree
+    >>> from policytree.on_dask import DaskPolicyTree
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> frame = dd.from_pandas(rows, npartitions=2)
     >>> tree = DaskPolicyTree(max_depth=1).fit(frame[["age"]], frame[["none", "drug"]])
@@ -271,7 +271,6 @@ class DaskPolicyTree(_OnDask, PolicyTree):
 
 @shares_documentation(OptimalTreeClassifier)
 @own_arguments_first
-@accepts_former_order("regularization", "max_depth")
 @dataclass(eq=False, repr=False)
 class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     """:class:`policytree.OptimalTreeClassifier` for dask DataFrames; see :class:`DaskPolicyTree`.
@@ -281,7 +280,7 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     max_depth : int, default 2
         Three at most.
     max_bins : int or None, default 64
-        Most codes of a number; see :func:`policytree.encode`. None means 64.
+        Most codes of a number; see :func:`policytree.encoded.encode`. None means 64.
     client : distributed.Client, optional
         Where to compute; by default the client that is open, else dask's scheduler in this process.
     no_workers_timeout : float or None, default 45
@@ -295,7 +294,7 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     --------
     >>> import dask.dataframe as dd
     >>> import pandas as pd
-    >>> from policytree import DaskOptimalTreeClassifier
+    >>> from policytree.on_dask import DaskOptimalTreeClassifier
     >>> frame = dd.from_pandas(pd.DataFrame({"age": [30, 40, 50, 60], "ill": [0, 0, 1, 1]}), npartitions=2)
     >>> tree = DaskOptimalTreeClassifier(max_depth=1).fit(frame[["age"]], frame["ill"])
     >>> tree.predict(pd.DataFrame({"age": [35, 55]})).tolist()

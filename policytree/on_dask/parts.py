@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.encoded.encode import code_table
+from policytree.encoded.encoding import code_table
 from policytree.encoded.plan import Plan
 from policytree.encoded.reading import Roles
 from policytree.encoded.scan import Tally, add_parts, read_quantiles, tally_table

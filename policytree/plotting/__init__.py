@@ -1,22 +1,8 @@
-"""Pictures of trees, of their partitions and of values, drawn with matplotlib; and what all pictures share."""
+"""Pictures of trees, of their partitions and of values, drawn with matplotlib; and what all pictures share.
 
-from policytree.plotting.common import LINE_COLORS, PALETTE, new_axes, room_for_names, short_name
-from policytree.plotting.partition import PartitionDisplay, partition
-from policytree.plotting.svg import to_svg
-from policytree.plotting.trees import PolicyTreeDisplay, plot_tree, tree_html
-from policytree.plotting.values import PolicyValueDisplay
+Names are imported on first use; they are listed in ``__init__.pyi``.
+"""
 
-__all__ = [
-    "LINE_COLORS",
-    "PALETTE",
-    "PartitionDisplay",
-    "PolicyTreeDisplay",
-    "PolicyValueDisplay",
-    "new_axes",
-    "partition",
-    "plot_tree",
-    "room_for_names",
-    "short_name",
-    "to_svg",
-    "tree_html",
-]
+from policytree.common.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

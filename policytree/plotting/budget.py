@@ -23,7 +23,7 @@ class BudgetPathDisplay(OneAxes):
     Parameters
     ----------
     path : BudgetPath
-        From :func:`policytree.budget_path`.
+        From :func:`policytree.evaluation.budget_path`.
     held_out : DataFrame, optional
         From :meth:`BudgetPath.evaluate`: then values on other people stand beside those of the training rows.
 
@@ -35,7 +35,9 @@ class BudgetPathDisplay(OneAxes):
 
     Examples
     --------
-    >>> from policytree import BudgetPathDisplay, PolicyTree, budget_path
+    >>> from policytree import PolicyTree
+    >>> from policytree.evaluation import budget_path
+    >>> from policytree.plotting import BudgetPathDisplay
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=[0, 100])
     >>> BudgetPathDisplay(path).plot().ax_.get_xlabel()

@@ -22,7 +22,7 @@ class ComplianceDisplay:
     Parameters
     ----------
     summary : InstrumentSummary
-        From :func:`policytree.instrument_summary`.
+        From :func:`policytree.evaluation.instrument_summary`.
     compliance : column of n numbers
         ``RewardEstimator.compliance_``.
 
@@ -33,7 +33,8 @@ class ComplianceDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import ComplianceDisplay, RewardEstimator
+    >>> from policytree import RewardEstimator
+    >>> from policytree.plotting import ComplianceDisplay
     >>> rng = np.random.default_rng(0)
     >>> X, Z = rng.normal(size=(500, 1)), rng.choice(["none", "voucher"], size=500)
     >>> T = ((Z == "voucher") & (rng.normal(size=500) > X[:, 0])).astype(int)

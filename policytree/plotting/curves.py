@@ -28,7 +28,7 @@ class TOCDisplay(OneAxes):
     Parameters
     ----------
     ranking : Ranking
-        From :func:`policytree.rank_average_treatment_effect`.
+        From :func:`policytree.evaluation.rank_average_treatment_effect`.
 
     Attributes
     ----------
@@ -39,7 +39,8 @@ class TOCDisplay(OneAxes):
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import TOCDisplay, rank_average_treatment_effect
+    >>> from policytree.evaluation import rank_average_treatment_effect
+    >>> from policytree.plotting import TOCDisplay
     >>> rng = np.random.default_rng(0)
     >>> age = rng.uniform(20, 80, size=500)
     >>> scores = np.column_stack([np.zeros(500), (age > 50) + rng.normal(size=500)])
@@ -59,7 +60,7 @@ class TOCDisplay(OneAxes):
     @classmethod
     @aligns_rows
     def from_priority(cls, priority: Any, rewards: Any, *, ax: Any = None, **options: Any) -> TOCDisplay:
-        """Judge a priority and draw; options as in :func:`policytree.rank_average_treatment_effect`."""
+        """Judge a priority and draw; options as in :func:`policytree.evaluation.rank_average_treatment_effect`."""
         return cls(rank_average_treatment_effect(priority, rewards, **options)).plot(ax=ax)
 
     def plot(
@@ -107,7 +108,7 @@ class QiniCurveDisplay(OneAxes):
     Parameters
     ----------
     curves : mapping of str to QiniCurve
-        From :func:`policytree.qini_curve`.
+        From :func:`policytree.evaluation.qini_curve`.
 
     Attributes
     ----------
@@ -118,7 +119,8 @@ class QiniCurveDisplay(OneAxes):
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import QiniCurveDisplay, qini_curve
+    >>> from policytree.evaluation import qini_curve
+    >>> from policytree.plotting import QiniCurveDisplay
     >>> rng = np.random.default_rng(0)
     >>> effects = np.column_stack([np.zeros(100), rng.normal(size=100)])
     >>> curve = qini_curve(effects, effects, {1: 1.0}, held_out=True)

@@ -14,11 +14,11 @@ from policytree.common.typing import Column, Table
 from policytree.common.validation import per_treatment
 from policytree.diagnostics.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
 from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE, balance_table, overlap_table
-from policytree.diagnostics.target_overlap import TargetOverlap
+from policytree.diagnostics.population_overlap import TargetOverlap
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
 from policytree.plotting.common import LINE_COLORS, PALETTE, OneAxes, broken_title, new_axes, short_name
-from policytree.weighting import RewardEstimator
 from policytree.weighting.covariates import Covariates
+from policytree.weighting.reward_estimator import RewardEstimator
 
 N_BINS = 30
 SAME = 1e-9  # propensities that differ by less are the same
@@ -66,7 +66,7 @@ class OverlapDisplay:
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import OverlapDisplay
+    >>> from policytree.plotting import OverlapDisplay
     >>> T = ["drug", "drug", "none", "none"]
     >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
     >>> display = OverlapDisplay(propensity, T).plot()
@@ -108,7 +108,9 @@ class TargetOverlapDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, TargetOverlapDisplay, target_overlap
+    >>> from policytree import RewardEstimator
+    >>> from policytree.diagnostics import target_overlap
+    >>> from policytree.plotting import TargetOverlapDisplay
     >>> rng = np.random.default_rng(0)
     >>> X, study, T = rng.normal(size=(200, 1)), np.arange(200) < 120, rng.integers(2, size=200)
     >>> model = RewardEstimator(random_state=0).fit(X[:, 0] * T, T, X=X, study=study)
@@ -145,7 +147,7 @@ def overlap_panels(propensity: pd.DataFrame, arm: np.ndarray, table: pd.DataFram
     arm : ndarray of shape (n,)
         Position of each row's treatment.
     table : DataFrame
-        From :func:`policytree.overlap_table`.
+        From :func:`policytree.diagnostics.overlap_table`.
     bins : int
 
     Returns
@@ -208,7 +210,8 @@ class CovariateBalanceDisplay(OneAxes):
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import CovariateBalanceDisplay, balance_table
+    >>> from policytree.diagnostics import balance_table
+    >>> from policytree.plotting import CovariateBalanceDisplay
     >>> X = pd.DataFrame({"age": [30, 40, 50, 60], "female": [0, 1, 0, 1]})
     >>> table = balance_table(X, ["drug", "drug", "none", "none"])
     >>> display = CovariateBalanceDisplay(table).plot()
@@ -274,7 +277,8 @@ class CalibrationDisplay(OneAxes):
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import CalibrationDisplay, calibration_table
+    >>> from policytree.diagnostics import calibration_table
+    >>> from policytree.plotting import CalibrationDisplay
     >>> T = ["drug", "drug", "none", "none"]
     >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
     >>> CalibrationDisplay(calibration_table(propensity, T, n_bins=2)).plot().ax_.get_xlabel()
@@ -340,7 +344,7 @@ class OutcomeFitDisplay:
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import OutcomeFitDisplay
+    >>> from policytree.plotting import OutcomeFitDisplay
     >>> T = ["drug", "drug", "none", "none"]
     >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
     >>> display = OutcomeFitDisplay([1.5, 3.5, 0.0, 2.0], T, regression, n_bins=2).plot()

@@ -31,7 +31,7 @@ class ParetoPathDisplay(OneAxes):
     Parameters
     ----------
     path : ParetoPath
-        From :func:`policytree.pareto_path`.
+        From :func:`policytree.evaluation.pareto_path`.
     held_out : DataFrame, optional
         From :meth:`ParetoPath.evaluate`: then the chosen tree, or those at the hull's corners, are drawn on other
         people as well, with intervals.
@@ -46,7 +46,9 @@ class ParetoPathDisplay(OneAxes):
 
     Examples
     --------
-    >>> from policytree import ParetoPathDisplay, PolicyTree, pareto_path
+    >>> from policytree import PolicyTree
+    >>> from policytree.evaluation import pareto_path
+    >>> from policytree.plotting import ParetoPathDisplay
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> harm = [[0.0, 0.1], [0.0, 0.2], [0.0, 0.1], [0.0, 0.1]]
     >>> path = pareto_path(PolicyTree(max_depth=1), X, rewards, outcomes={"harm": harm})

@@ -76,7 +76,8 @@ class PartitionDisplay(OneAxes):
 
     Examples
     --------
-    >>> from policytree import PartitionDisplay, PolicyTree
+    >>> from policytree import PolicyTree
+    >>> from policytree.plotting import PartitionDisplay
     >>> X = [[1.0, 1.0], [1.0, 2.0], [2.0, 1.0], [2.0, 2.0]]
     >>> tree = PolicyTree(max_depth=2).fit(X, [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
     >>> PartitionDisplay.from_estimator(tree, X).ax_.get_xlabel()

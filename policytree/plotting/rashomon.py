@@ -20,7 +20,7 @@ class NearTiesDisplay:
     Parameters
     ----------
     ties : NearTies
-        From :func:`policytree.near_ties`.
+        From :func:`policytree.evaluation.near_ties`.
 
     Attributes
     ----------
@@ -29,7 +29,9 @@ class NearTiesDisplay:
 
     Examples
     --------
-    >>> from policytree import NearTiesDisplay, OptimalTreeClassifier, near_ties
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.evaluation import near_ties
+    >>> from policytree.plotting import NearTiesDisplay
     >>> X, y = [[1, 0], [2, 0], [3, 1], [4, 1]], [0, 0, 1, 0]
     >>> ties = near_ties(OptimalTreeClassifier(max_depth=1, regularization=0.0), X, y, slack=0.0)
     >>> display = NearTiesDisplay(ties).plot()

@@ -58,7 +58,8 @@ class ROCHullDisplay(OneAxes):
 
     Examples
     --------
-    >>> from policytree import OptimalTreeClassifier, ROCHullDisplay
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.plotting import ROCHullDisplay
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective="auc").fit(X, y)
     >>> ROCHullDisplay.from_estimator(tree, X, y).ax_.get_xlabel()

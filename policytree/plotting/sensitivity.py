@@ -31,7 +31,7 @@ class MarginalSensitivityDisplay(OneAxes):
     Parameters
     ----------
     result : MarginalSensitivity
-        From :func:`policytree.marginal_sensitivity`; give it enough ``gammas`` for smooth curves.
+        From :func:`policytree.evaluation.marginal_sensitivity`; give it enough ``gammas`` for smooth curves.
 
     Attributes
     ----------
@@ -41,7 +41,8 @@ class MarginalSensitivityDisplay(OneAxes):
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import MarginalSensitivityDisplay, marginal_sensitivity
+    >>> from policytree.evaluation import marginal_sensitivity
+    >>> from policytree.plotting import MarginalSensitivityDisplay
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 50))
     >>> Y = 1.0 * (T == "drug") + rng.normal(size=100)
@@ -136,7 +137,7 @@ class OmittedVariableDisplay(OneAxes):
     Parameters
     ----------
     result : OmittedVariableBounds
-        From :func:`policytree.omitted_variable_bounds`.
+        From :func:`policytree.evaluation.omitted_variable_bounds`.
 
     Attributes
     ----------
@@ -146,7 +147,8 @@ class OmittedVariableDisplay(OneAxes):
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from policytree import OmittedVariableDisplay, omitted_variable_bounds
+    >>> from policytree.evaluation import omitted_variable_bounds
+    >>> from policytree.plotting import OmittedVariableDisplay
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
     >>> Y = 1.0 * (T == "drug") + rng.normal(size=200)

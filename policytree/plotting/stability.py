@@ -25,7 +25,7 @@ class PolicyStabilityDisplay:
     Parameters
     ----------
     stability : PolicyStability
-        From :func:`policytree.policy_stability`.
+        From :func:`policytree.evaluation.policy_stability`.
 
     Attributes
     ----------
@@ -35,7 +35,9 @@ class PolicyStabilityDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, PolicyStabilityDisplay, policy_stability
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.evaluation import policy_stability
+    >>> from policytree.plotting import PolicyStabilityDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(200, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))

@@ -116,7 +116,7 @@ class KaplanMeierDisplay(OneAxes):
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import KaplanMeierDisplay
+    >>> from policytree.plotting import KaplanMeierDisplay
     >>> rng = np.random.default_rng(0)
     >>> arm = rng.choice(["drug", "none"], size=200)
     >>> days, lost = rng.exponential(300, size=200), rng.uniform(0, 900, size=200)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -361,20 +360,6 @@ def _legend(trees: Sequence[Tree], colors: Mapping[Any, Any], width: float) -> t
     width = max(width, LEGEND_PATCH + longest * LEGEND_LETTER)
     note, width = broken_title(f"nobody gets {', '.join(spare)}" if spare else "", width, LEGEND_SIZE)
     return {arm: colors[arm] for arm in given}, note, width
-
-
-def plot_tree(tree_or_estimator: Any, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
-    """Draw a policy tree.
-
-    .. deprecated:: 0.9
-        Use the estimator's ``plot``, or :meth:`PolicyTreeDisplay.from_tree`; this name goes with the next release.
-    """
-    is_tree = isinstance(tree_or_estimator, Tree)
-    instead = "PolicyTreeDisplay.from_tree(tree)" if is_tree else "estimator.plot()"
-    message = f"plot_tree goes with the next release; use {instead}."
-    warnings.warn(message, DeprecationWarning, stacklevel=2)
-    make = PolicyTreeDisplay.from_tree if is_tree else PolicyTreeDisplay.from_estimator
-    return make(tree_or_estimator, leaf_summary=leaf_summary, ax=ax, **options)
 
 
 def tree_html(estimator: Any, certificate: str) -> str:

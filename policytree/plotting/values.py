@@ -31,7 +31,8 @@ class PolicyValueDisplay(OneAxes):
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, PolicyValueDisplay, cross_val_policy_value
+    >>> from policytree import DRPolicyTree, cross_val_policy_value
+    >>> from policytree.plotting import PolicyValueDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(200, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))

@@ -253,7 +253,8 @@ class Guesses:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import Guesses, OptimalTreeClassifier
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.guesses import Guesses
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
     >>> tree = OptimalTreeClassifier(guesses=Guesses(thresholds=(np.array([2.5]),))).fit(X, y)
     >>> tree.tree_.threshold[0], tree.status_.name

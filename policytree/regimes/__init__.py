@@ -7,10 +7,10 @@ sequences.py         fixed sequences of treatments, and who followed them
 eligibility.py       who is eligible at a decision, in words
 treatment_regime.py  TreatmentRegime, the estimator
 export.py            a regime as text, rules, SQL and Python
+
+Names are imported on first use; they are listed in ``__init__.pyi``.
 """
 
-from policytree.regimes.export import regime_from_json
-from policytree.regimes.stages import Stage, stages_from_long
-from policytree.regimes.treatment_regime import TreatmentRegime
+from policytree.common.lazy import lazy_names
 
-__all__ = ["Stage", "TreatmentRegime", "regime_from_json", "stages_from_long"]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

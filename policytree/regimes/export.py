@@ -86,7 +86,7 @@ def regime_json(trees: NamedTrees, *, indent: int | None = None) -> str:
 
 
 def regime_from_json(text: str | bytes) -> list[tuple[str, Tree]]:
-    """Names and trees of the stages of a regime that :meth:`policytree.TreatmentRegime.to_json` wrote.
+    """Names and trees of the stages of a regime that :meth:`policytree.regimes.TreatmentRegime.to_json` wrote.
 
     Parameters
     ----------

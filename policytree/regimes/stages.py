@@ -66,7 +66,7 @@ class Stage:
 
     Examples
     --------
-    >>> from policytree import Stage
+    >>> from policytree.regimes import Stage
     >>> Stage(["A", "B", "A"], X=[[1.0], [2.0], [3.0]], Y=[0.0, 1.0, 2.0]).name is None
     True
     """
@@ -650,7 +650,7 @@ def stages_from_long(
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import stages_from_long
+    >>> from policytree.regimes import stages_from_long
     >>> visits = pd.DataFrame({
     ...     "patient": [1, 1, 2, 3, 3], "visit": [1, 2, 1, 1, 2], "drug": ["A", "B", "A", "B", "B"],
     ...     "response": [0.0, 3.0, 1.0, 0.5, 2.0], "severity": [5, 4, 6, 3, 3],

@@ -113,7 +113,8 @@ class TreatmentRegime(NestedParameters):
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from policytree import DRPolicyTree, Stage, TreatmentRegime
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.regimes import Stage, TreatmentRegime
     >>> rng = np.random.default_rng(0)
     >>> n = 400
     >>> severity, first, second = rng.normal(size=n), rng.integers(2, size=n), rng.integers(2, size=n)
@@ -482,9 +483,9 @@ class TreatmentRegime(NestedParameters):
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure of the right size.
         **options
-            ``title``, ``treatment_colors``, ``fontsize`` and ``unit``, which :meth:`policytree.RegimeDisplay.plot`
-            describes; ``given``, what the people of a stage have in common; and ``stages``, those of ``fit``, for
-            thresholds that are as short as these people allow.
+            ``title``, ``treatment_colors``, ``fontsize`` and ``unit``, which
+            :meth:`policytree.plotting.RegimeDisplay.plot` describes; ``given``, what the people of a stage have in
+            common; and ``stages``, those of ``fit``, for thresholds that are as short as these people allow.
 
         Returns
         -------

@@ -11,14 +11,16 @@ import pandas as pd
 from policytree.common.safe_text import visible
 from policytree.evaluation.leaves.summary import LeafValue
 from policytree.exceptions import InputError
-from policytree.plotting import PALETTE, PartitionDisplay, PolicyTreeDisplay, PolicyValueDisplay, new_axes, to_svg
-from policytree.plotting.common import line_color, open_frame, room_for_names, zero_line
+from policytree.plotting.common import PALETTE, line_color, new_axes, open_frame, room_for_names, zero_line
 from policytree.plotting.compliance import draw_compliance
 from policytree.plotting.diagnostics import draw_balance, draw_overlap
 from policytree.plotting.pareto import draw_points
+from policytree.plotting.partition import PartitionDisplay
 from policytree.plotting.regimes import RegimeDisplay
 from policytree.plotting.survival import draw_curves, figure_height
-from policytree.plotting.svg import SETTINGS
+from policytree.plotting.svg import SETTINGS, to_svg
+from policytree.plotting.trees import PolicyTreeDisplay
+from policytree.plotting.values import PolicyValueDisplay
 from policytree.report.content import Picture
 from policytree.serialization import from_dict
 from policytree.serialization.parsing import MALFORMED

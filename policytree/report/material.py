@@ -10,22 +10,20 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.feature_encoder import as_pandas
-from policytree.diagnostics.target_overlap import TargetOverlap
-from policytree.evaluation import (
-    BudgetPath,
-    HonestLeaves,
-    MarginalSensitivity,
-    NearTies,
-    OmittedVariableBounds,
-    ParetoPath,
-    PolicyStability,
-    PolicyValueTable,
-    QiniCurve,
-    Ranking,
-)
+from policytree.diagnostics.population_overlap import TargetOverlap
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
+from policytree.evaluation.leaves.honest import HonestLeaves
+from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
+from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.evaluation.sensitivity.transport import TransportSensitivity
+from policytree.evaluation.stability.rashomon_tables import NearTies
+from policytree.evaluation.stability.tables import PolicyStability
+from policytree.evaluation.targeting.budget_path import BudgetPath
+from policytree.evaluation.targeting.pareto_path import ParetoPath
+from policytree.evaluation.targeting.qini import QiniCurve
+from policytree.evaluation.targeting.rate import Ranking
 from policytree.exceptions import InputError
 from policytree.study_check import StudyCheck
 from policytree.trees.tree import Tree

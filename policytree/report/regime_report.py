@@ -44,7 +44,7 @@ class RegimeReport(Report):
     stages : list of Stage
         Those of the fit.
     values : RegimeValueTable, optional
-        Of :func:`policytree.cross_val_regime_value` for these stages; without it there is no verdict.
+        Of :func:`policytree.regimes.cross_val_regime_value` for these stages; without it there is no verdict.
     sample_weight, groups, strata : optional
         Those of the fit, as :meth:`TreatmentRegime.fit` takes them.
     about : About, optional
@@ -69,7 +69,8 @@ class RegimeReport(Report):
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from policytree import DRPolicyTree, RegimeReport, Stage, TreatmentRegime
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.regimes import RegimeReport, Stage, TreatmentRegime
     >>> rng = np.random.default_rng(0)
     >>> severity, first, second = rng.normal(size=200), rng.integers(2, size=200), rng.integers(2, size=200)
     >>> outcome = first * severity + second + rng.normal(size=200)

@@ -14,9 +14,11 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
-from policytree.estimators import DRPolicyTree, PolicyTree
-from policytree.evaluation import PolicyValueTable, Verdict
+from policytree.estimators.doubly_robust import DRPolicyTree
+from policytree.estimators.policy import PolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
+from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.exceptions import InputError
 from policytree.report.base import Report
 from policytree.report.content import Content
@@ -68,19 +70,20 @@ class StudyReport(Report):
         Weights >= 0.
     offer_costs : mapping, array of shape (M,) or (n, M), optional
         What the offers cost, in the outcome's unit, whether they are taken or not. With it or ``treatment_cost`` the
-        report learns the best tree over offers, and computes its held-out value, by :func:`policytree.offer_rule`; pass
-        the result of that among ``results`` to do so beforehand.
+        report learns the best tree over offers, and computes its held-out value, by
+        :func:`policytree.evaluation.offer_rule`; pass the result of that among ``results`` to do so beforehand.
     treatment_cost : float
         What everybody who takes the second treatment (in sorted order) costs. The model's own rewards are net of it
         only if it was fitted to outcomes less it.
     results : result or sequence of results
         What else was found out: of :func:`policytree.cross_val_policy_value` (without it there is no verdict),
         :func:`policytree.honest_leaf_summary`, :func:`policytree.heterogeneity_test`,
-        :func:`policytree.rank_average_treatment_effect`, :func:`policytree.qini_curve`,
-        :func:`policytree.budget_path`, :func:`policytree.pareto_path`, :func:`policytree.marginal_sensitivity`,
-        :func:`policytree.omitted_variable_bounds`, :func:`policytree.policy_stability`,
-        :func:`policytree.near_ties`, :func:`policytree.offer_rule`, :func:`policytree.target_overlap`,
-        :func:`policytree.transport_sensitivity`, in any order.
+        :func:`policytree.evaluation.rank_average_treatment_effect`, :func:`policytree.evaluation.qini_curve`,
+        :func:`policytree.evaluation.budget_path`, :func:`policytree.evaluation.pareto_path`,
+        :func:`policytree.evaluation.marginal_sensitivity`, :func:`policytree.evaluation.omitted_variable_bounds`,
+        :func:`policytree.evaluation.policy_stability`, :func:`policytree.evaluation.near_ties`,
+        :func:`policytree.evaluation.offer_rule`, :func:`policytree.diagnostics.target_overlap`,
+        :func:`policytree.evaluation.transport_sensitivity`, in any order.
     about : About, optional
         Names, units, warnings and the command, which data and results do not contain.
 
@@ -217,7 +220,8 @@ def _with_offer_rule(model: Any, results: Any, Y, T, offer_costs, treatment_cost
     found = list(results) if isinstance(results, list | tuple) else [results]
     if data["instrument"] is None:
         raise InputError(
-            "offer_costs and treatment_cost are about offers; give a study with treatment=Offered(...), or leave them out."
+            "offer_costs and treatment_cost are about offers; give a study with treatment=Offered(...), or leave "
+            "them out."
         )
     if any(isinstance(result, OfferRule) for result in found):
         raise InputError("results holds an OfferRule, which knows its costs; leave offer_costs and treatment_cost out.")
@@ -256,13 +260,21 @@ def _as_fitted(model: Any, asked: OutcomeArguments, are_times: bool) -> OutcomeA
             raise InputError("instrument needs a DRPolicyTree that was fitted with it; leave it out for other models.")
         return asked
     if rewards.offers_ is not None and asked["instrument"] is None:
-        raise InputError("The model was fitted with an instrument; give the report that study, with treatment=Offered(...).")
+        raise InputError(
+            "The model was fitted with an instrument; give the report that study, with treatment=Offered(...)."
+        )
     if rewards.offers_ is None and asked["instrument"] is not None:
-        raise InputError("The model was fitted without an instrument; fit it to this study, or leave the offers out here.")
+        raise InputError(
+            "The model was fitted without an instrument; fit it to this study, or leave the offers out here."
+        )
     if rewards.horizon_ is not None and not are_times:
-        raise InputError("The model was fitted to times to an event; give the report that study, with outcome=TimeToEvent(...).")
+        raise InputError(
+            "The model was fitted to times to an event; give the report that study, with outcome=TimeToEvent(...)."
+        )
     if rewards.horizon_ is None and are_times:
-        raise InputError("The model was fitted to outcomes that are numbers; fit it to this study, or leave the events out here.")
+        raise InputError(
+            "The model was fitted to outcomes that are numbers; fit it to this study, or leave the events out here."
+        )
     horizon, target = asked["horizon"], asked["target"]
     return {
         **asked,

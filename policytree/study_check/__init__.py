@@ -289,7 +289,7 @@ def check_rewards(
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from policytree import check_rewards
+    >>> from policytree.diagnostics import check_rewards
     >>> rng = np.random.default_rng(0)
     >>> Y, T = rng.normal(size=200), rng.integers(2, size=200)
     >>> rewards = pd.DataFrame({arm: np.where(T == arm, 2 * Y, 0.0) for arm in (0, 1)})

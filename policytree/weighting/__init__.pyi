@@ -1,16 +1,12 @@
 """The names of ``policytree.weighting``, for type checkers, editors and ``policytree.common.lazy``."""
 
-from policytree.weighting.cate import CateEffects as CateEffects
 from policytree.weighting.cate import cate_effects as cate_effects
-from policytree.weighting.cate import from_cate as from_cate
-from policytree.weighting.classification import WeightedLabels as WeightedLabels
 from policytree.weighting.classification import best_arm as best_arm
 from policytree.weighting.classification import weighted_labels as weighted_labels
 from policytree.weighting.costs import row_costs as row_costs
 from policytree.weighting.costs import subtract_costs as subtract_costs
 from policytree.weighting.costs import treatment_costs as treatment_costs
 from policytree.weighting.direct_method import DirectMethod as DirectMethod
-from policytree.weighting.dose.merging import MergedDoses as MergedDoses
 from policytree.weighting.dose.rewards import DoseRewards as DoseRewards
 from policytree.weighting.doubly_robust import DoublyRobust as DoublyRobust
 from policytree.weighting.instrument import InstrumentalVariable as InstrumentalVariable
@@ -23,8 +19,6 @@ from policytree.weighting.logit import propensity_table as propensity_table
 from policytree.weighting.matching import MatchingRewards as MatchingRewards
 from policytree.weighting.overlap import DoublyRobustOverlap as DoublyRobustOverlap
 from policytree.weighting.registry import SCHEMES as SCHEMES
-from policytree.weighting.reward_estimator import RewardEstimator as RewardEstimator
-from policytree.weighting.scores import from_scores as from_scores
 from policytree.weighting.target_population import DoublyRobustTarget as DoublyRobustTarget
 from policytree.weighting.time_to_event.survival_models import SurvivalModel as SurvivalModel
 from policytree.weighting.treated import DoublyRobustTreated as DoublyRobustTreated

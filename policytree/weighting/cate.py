@@ -34,7 +34,7 @@ class CateEffects:
     --------
     >>> from types import SimpleNamespace
     >>> import numpy as np
-    >>> from policytree import cate_effects
+    >>> from policytree.weighting import cate_effects
     >>> forest = SimpleNamespace(  # in place of a fitted estimator of EconML
     ...     transformer=SimpleNamespace(categories_=[["none", "drug"]]),
     ...     const_marginal_effect=lambda X: np.where(X > 50, 1.0, -1.0),
@@ -127,7 +127,7 @@ def cate_effects(estimator: Any, X: Table, *, level: float = 0.95) -> CateEffect
     --------
     >>> from types import SimpleNamespace
     >>> import numpy as np
-    >>> from policytree import cate_effects
+    >>> from policytree.weighting import cate_effects
     >>> forest = SimpleNamespace(  # in place of a fitted estimator of EconML
     ...     transformer=SimpleNamespace(categories_=[["none", "drug"]]),
     ...     const_marginal_effect=lambda X: np.where(X > 50, 1.0, -1.0),

@@ -57,7 +57,7 @@ def _reward_values(rewards) -> tuple[np.ndarray, np.ndarray]:
     return values, np.arange(values.shape[1]) if frame is None else frame.columns.to_numpy()
 
 
-def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
+def best_arm(rewards: Table) -> tuple[np.ndarray, np.ndarray]:
     """Each row's best treatment and what the second best would lose.
 
     Parameters
@@ -71,7 +71,7 @@ def best_arm(rewards) -> tuple[np.ndarray, np.ndarray]:
         Labels of the columns.
     weight : ndarray of shape (n,)
         Best minus second best reward. With K = 2 the weighted error is the regret exactly; with more treatments it only
-        bounds the regret from below: use :func:`policytree.weighted_labels`.
+        bounds the regret from below: use :func:`policytree.weighting.weighted_labels`.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def weighted_labels(rewards: Table, *, sample_weight: Column | None = None) -> W
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import weighted_labels
+    >>> from policytree.weighting import weighted_labels
     >>> rewards = pd.DataFrame({"drug": [2.0, 0.0, 1.0, 3.0], "none": [0.0, 1.0, 1.0, 0.0]})
     >>> labels = weighted_labels(rewards)
     >>> labels.label.tolist(), labels.weight.tolist()

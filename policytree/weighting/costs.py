@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
+from policytree.common.typing import PerTreatment, Table
 from policytree.common.validation import as_numbers
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, quoted
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def treatment_costs(costs, n: int, treatments) -> np.ndarray:
+def treatment_costs(costs: PerTreatment, n: int, treatments: Iterable[Any]) -> np.ndarray:
     """Costs as an (n, K) matrix in the order of ``treatments``.
 
     Parameters
@@ -73,7 +74,7 @@ def _matrix(costs, n: int, names: list) -> np.ndarray:
 
 @aligns_rows
 @shares_documentation(treatment_costs)
-def subtract_costs(rewards, costs) -> pd.DataFrame:
+def subtract_costs(rewards: Table, costs: PerTreatment) -> pd.DataFrame:
     """Rewards net of what the treatments cost.
 
     Parameters
@@ -107,7 +108,7 @@ def subtract_costs(rewards, costs) -> pd.DataFrame:
     return frame - treatment_costs(costs, len(frame), frame.columns)
 
 
-def row_costs(table, per_label: Mapping, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
+def row_costs(table: Table, per_label: Mapping, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
     """A cost for every row and label, computed from the row's columns.
 
     The costs of the Lalonde study are ``row_costs(df, {"a": lambda d: 200 + 3 * d["age"], "b": lambda d: 100 + 3 *

@@ -152,7 +152,7 @@ class InstrumentalVariable:
     With ``estimand="compliers"`` the reward is ``S^Y`` itself, by the same contrast of offers for everybody: what the
     second treatment brings to those who follow the instrument, per person of all; the others count as zero. Nothing is
     divided by compliance, rewards vary far less, and trees learnt from them are better. The mean reward over the share
-    of compliers is the local average treatment effect (:func:`policytree.instrument_summary`).
+    of compliers is the local average treatment effect (:func:`policytree.evaluation.instrument_summary`).
 
     Parameters
     ----------

@@ -34,7 +34,8 @@ class InversePropensity:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree.weighting import InversePropensity, RewardEstimator
+    >>> from policytree import RewardEstimator
+    >>> from policytree.weighting import InversePropensity
     >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
     >>> model = RewardEstimator(method=InversePropensity(normalized=True), cv=2, random_state=0)
     >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)

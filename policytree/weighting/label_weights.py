@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.utils.class_weight import compute_class_weight
 
 from policytree.common.row_labels import aligns_rows
+from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import (
     as_numbers,
     as_series,
@@ -29,14 +30,14 @@ from policytree.weighting.nuisances import resolve_propensity
 
 @aligns_rows
 def feature_propensity_weights(
-    feature,
-    X,
+    feature: Column,
+    X: Table,
     *,
-    model="auto",
+    model: Any = "auto",
     min_propensity: float = 0.01,
     cv: Any = 5,
-    random_state=None,
-    sample_weight=None,
+    random_state: Seed = None,
+    sample_weight: Column | None = None,
 ) -> np.ndarray:
     """One over the estimated probability of each row's value of one feature, given the others.
 
@@ -95,7 +96,7 @@ def feature_propensity_weights(
 
 
 @aligns_rows
-def class_balanced_weights(y, *, sample_weight=None) -> np.ndarray:
+def class_balanced_weights(y: Column, *, sample_weight: Column | None = None) -> np.ndarray:
     """Weights under which every class counts equally, n / (n_classes * rows of the class); shape (n,), mean one.
 
     Parameters
@@ -119,7 +120,9 @@ def class_balanced_weights(y, *, sample_weight=None) -> np.ndarray:
 
 
 @aligns_rows
-def cost_matrix_losses(y, costs, *, sample_weight=None) -> pd.DataFrame:
+def cost_matrix_losses(
+    y: Column, costs: Table | Mapping | None, *, sample_weight: Column | None = None
+) -> pd.DataFrame:
     """Losses of every prediction for every row, from a matrix of misclassification costs.
 
     Parameters

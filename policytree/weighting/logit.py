@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from policytree.common.row_labels import aligns_rows
+from policytree.common.typing import Column, Table
 from policytree.common.validation import check_level, treatment_codes, weights
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
@@ -80,7 +82,7 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
     """
 
     @aligns_rows
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Table, y: Column, sample_weight: Column | None = None) -> Self:
         """Fit by maximum likelihood.
 
         Raises
@@ -88,31 +90,38 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
         InputError
             If covariates predict a class perfectly, or weights are given with more than two classes.
         """
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        rows, labels = validate_data(self, X, y)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("Classifier can't train when only one class is present.")
-        w = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        self.columns_ = independent_columns(X)
-        self.results_ = _fit_statsmodels(X[:, self.columns_], codes, len(self.classes_), w)
+        w = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+        self.columns_ = independent_columns(rows)
+        self.results_ = _fit_statsmodels(rows[:, self.columns_], codes, len(self.classes_), w)
         return self
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> np.ndarray:
         """Probabilities of the classes, shape (n, n_classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
-        values = np.asarray(self.results_.predict(np.column_stack([np.ones(len(X)), X[:, self.columns_]])))
+        rows = validate_data(self, X, reset=False)
+        values = np.asarray(self.results_.predict(np.column_stack([np.ones(len(rows)), rows[:, self.columns_]])))
         return np.column_stack([1.0 - values, values]) if values.ndim == 1 else values
 
-    def predict(self, X):
+    def predict(self, X: Table) -> np.ndarray:
         """The most probable class, shape (n,)."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 @aligns_rows
-def propensity_table(T, *, X=None, W=None, sample_weight=None, level: float = 0.95) -> pd.DataFrame:
+def propensity_table(
+    T: Column,
+    *,
+    X: Table | None = None,
+    W: Table | None = None,
+    sample_weight: Column | None = None,
+    level: float = 0.95,
+) -> pd.DataFrame:
     """The logistic regression of treatment on covariates, all rows, as a table of coefficients.
 
     Parameters

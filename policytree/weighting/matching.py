@@ -195,7 +195,7 @@ class MatchingRewards(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import MatchingRewards
+    >>> from policytree.weighting import MatchingRewards
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(200, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))

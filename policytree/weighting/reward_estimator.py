@@ -102,8 +102,8 @@ class RewardEstimator(NestedParameters):
         used when ``propensity`` is given to ``fit``. Classifiers whose probabilities are off (forests, boosting, naive
         Bayes) are calibrated by scikit-learn inside every fold:
         ``CalibratedClassifierCV(RandomForestClassifier(), method="isotonic")``; look at
-        :class:`policytree.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows of every
-        treatment in each training part.
+        :class:`policytree.plotting.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows
+        of every treatment in each training part.
     method : str or Scheme
         "doubly_robust" (see :class:`policytree.weighting.DoublyRobust`), another name in
         ``policytree.weighting.SCHEMES``, or an instance of a scheme. "instrument" learns the effect of a treatment
@@ -198,7 +198,7 @@ class RewardEstimator(NestedParameters):
         What the instrument changes about uptake, given the covariates, before small values were raised.
     exclusion_bias_ : Series of shape (n,), or None
         By how much the second treatment's expected reward can be off, in units of the direct effect of offers on
-        outcomes (:func:`policytree.exclusion_sensitivity`).
+        outcomes (:func:`policytree.evaluation.exclusion_sensitivity`).
     first_stage_ : FirstStage, or None
     n_weak_ : int
         Rows whose compliance was raised.
@@ -344,7 +344,7 @@ class RewardEstimator(NestedParameters):
             If many propensities fall below ``min_propensity``, or probabilities of being observed below
             ``min_observed``; or if single rewards are far outside of what the target can be (``extreme_rewards_``).
             With a target: if many of its people are outside the study's range, or the study hardly knows any like
-            them (:func:`policytree.target_overlap`).
+            them (:func:`policytree.diagnostics.target_overlap`).
 
         References
         ----------
@@ -843,7 +843,9 @@ class RewardEstimator(NestedParameters):
                 raise InputError("No event was given at fit, where outcomes were numbers; leave event and entry out.")
             return observe(Y, T, treatments=self.treatments_, missing_outcome=self._missing_outcome, **whose)
         if event is None and not is_structured(Y):
-            raise InputError("Outcomes were times to an event at fit; give the new rows as a study with outcome=TimeToEvent(...).")
+            raise InputError(
+                "Outcomes were times to an event at fit; give the new rows as a study with outcome=TimeToEvent(...)."
+            )
         if (entry is not None) is not self._has_entry:
             was = "was" if self._has_entry else "was not"
             raise InputError(f"entry {was} given at fit; do the same for the new rows.")

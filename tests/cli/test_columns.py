@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree, InputError
+from policytree import DRPolicyTree
 from policytree.cli import questions
 from policytree.cli.files import for_spreadsheets
 from policytree.cli.outcomes import event_outcome
 from policytree.cli.study import Roles, study_from_dataset, study_from_file
+from policytree.exceptions import InputError
 from tests.cli.running import design, refused, run, trial
 
 QUICK = ("--no-value", "--cv", "2", "--max-depth", "1", "--propensity", "0.5")

@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, cross_val_policy_value, marginal_sensitivity
+from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.cli.questions import sensitivity
 from policytree.cli.study import Roles, study_from_file
-from policytree.evaluation import MarginalSensitivity, OmittedVariableBounds
+from policytree.evaluation import marginal_sensitivity
 from policytree.evaluation.policy_value.verdict import Reason
+from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
+from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 
 
 def studied(folder, frame: pd.DataFrame, **roles):

@@ -10,7 +10,7 @@ import pytest
 
 from policytree.cli.first_checks import WAYS, header_of
 from policytree.cli.tables import read_table
-from policytree.evaluation import DIRECTIONS
+from policytree.evaluation.estimates import DIRECTIONS
 from policytree.evaluation.policy_value.validation import DEFAULT_CV
 from policytree.exceptions import InputError
 from tests.cli.running import ROOT, refused, run, trial

@@ -11,8 +11,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
-from policytree import BornAgainTree, DRPolicyTree, OptimalTreeClassifier, PolicyTree, TreatmentRegime
-from policytree.regimes import regime_from_json
+from policytree import BornAgainTree, DRPolicyTree, OptimalTreeClassifier, PolicyTree
+from policytree.regimes import TreatmentRegime, regime_from_json
 from policytree.regimes.export import regime_python, regime_rules, regime_sql, regime_text
 from policytree.serialization import from_json, to_json
 from policytree.trees.source_code import DIALECTS, export_python, export_sql

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree, RewardEstimator, instrument_summary, offer_rule
+from policytree import DRPolicyTree, RewardEstimator
 from policytree.common.study_columns import StudyColumns
+from policytree.evaluation import instrument_summary, offer_rule
 from tests.cli.running import FILES, refused, run
 from tests.offers import vouchers
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree, Stage, TreatmentRegime, stages_from_long
+from policytree import DRPolicyTree
 from policytree.cli.files import PURPOSES
-from policytree.regimes import regime_from_json
+from policytree.regimes import Stage, TreatmentRegime, regime_from_json, stages_from_long
 from tests.cli.running import design as design_one
 from tests.cli.running import refused, run
 

@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from policytree import OptimalTreeClassifier, SearchWarning, Status
+from policytree import OptimalTreeClassifier, Status
+from policytree.exceptions import SearchWarning
 from policytree.objectives import (
     AUC,
     BalancedAccuracy,

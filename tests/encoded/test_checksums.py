@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from policytree import InputError, PolicyTree, RewardEstimator, encode, open_encoded, stream_rewards
-from policytree.encoded import encode as encoding
-from policytree.encoded import reward_job, store
+from policytree import PolicyTree, RewardEstimator
+from policytree.encoded import encode, encoding, open_encoded, reward_job, store, stream_rewards
+from policytree.exceptions import InputError
 from policytree.serialization.checksums import has_checksum, text_with_checksum
 from tests.streamed import stop_after
 

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import InputError, PolicyTree, encode, open_encoded
-from policytree.encoded import encode as encoding
-from policytree.encoded import store
+from policytree import PolicyTree
+from policytree.encoded import encode, encoding, open_encoded, store
+from policytree.exceptions import InputError
 from tests.encoded_problems import damage_row_group, write_parts
 
 pa = pytest.importorskip("pyarrow")
@@ -35,7 +35,7 @@ def test_a_killed_job_goes_on_where_it_was(tmp_path, rng):
         pq.write_table(pa.Table.from_pandas(frame[100 * k : 100 * k + 100]), folder / f"{k}.parquet")
     code = textwrap.dedent(f"""
         import os, signal
-        from policytree.encoded import encode as encoding
+        from policytree.encoded import encoding
         encoding.FILE_ROWS = 64
         write = encoding._Job._write_file
         def killed(self, plan, table, first_row):

@@ -15,18 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from policytree import (
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    SearchWarning,
-    Status,
-    encode,
-    open_encoded,
-    predict_to_file,
-)
-from policytree.encoded import encode as encoding
-from policytree.encoded import solve, sources, tally
+from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree.encoded import encode, encoding, open_encoded, predict_to_file, solve, sources, tally
+from policytree.exceptions import InputError, SearchWarning
 from policytree.serialization import files
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.out_of_core import table_search

@@ -11,17 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import (
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    RewardEstimator,
-    encode,
-    open_encoded,
-    stream_rewards,
-)
-from policytree.encoded import encode as encoding
-from policytree.encoded import solve, store
+from policytree import OptimalTreeClassifier, PolicyTree, RewardEstimator
+from policytree.encoded import encode, encoding, open_encoded, solve, store, stream_rewards
+from policytree.exceptions import InputError
 from policytree.serialization.checksums import text_with_checksum
 from tests import mutations
 

@@ -8,12 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import (
-    About,
-    PolicyTree,
-    StudyReport,
+from policytree import About, PolicyTree, StudyReport, heterogeneity_test
+from policytree.evaluation import (
     budget_path,
-    heterogeneity_test,
     near_ties,
     omitted_variable_bounds,
     policy_stability,

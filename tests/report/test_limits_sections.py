@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, PolicyTree, StudyReport, cross_val_policy_value, pareto_path
+from policytree import DRPolicyTree, PolicyTree, StudyReport, cross_val_policy_value
 from policytree.estimators.policy import without_limits
+from policytree.evaluation import pareto_path
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
 from policytree.report.content import Content, Fold, Picture, Table, Words
 from policytree.report.drawing import draw

@@ -12,19 +12,17 @@ from sklearn.pipeline import make_pipeline
 
 from policytree import (
     About,
-    ComplianceDisplay,
     DRPolicyTree,
-    InputError,
     RewardEstimator,
     StudyReport,
-    WeakInstrumentWarning,
     check_study,
     cross_val_policy_value,
     honest_leaf_summary,
-    instrument_summary,
-    offer_rule,
 )
 from policytree.common.study_columns import StudyColumns, by_columns
+from policytree.evaluation import instrument_summary, offer_rule
+from policytree.exceptions import InputError, WeakInstrumentWarning
+from policytree.plotting import ComplianceDisplay
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.drawing import draw
 from tests.offers import vouchers

@@ -10,15 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.dummy import DummyRegressor
 
-from policytree import (
-    About,
-    DRPolicyTree,
-    InputError,
-    RegimeReport,
-    Stage,
-    TreatmentRegime,
-    cross_val_regime_value,
-)
+from policytree import About, DRPolicyTree
+from policytree.exceptions import InputError
+from policytree.regimes import RegimeReport, Stage, TreatmentRegime, cross_val_regime_value
 from policytree.regimes.stages import check_stages
 from policytree.report.content import Content, Facts, Fold, Outline, Picture, Steps, Table, Words
 from policytree.report.html import to_html

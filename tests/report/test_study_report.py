@@ -12,18 +12,10 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from policytree import (
-    About,
-    DRPolicyTree,
-    InputError,
-    OptimalTreeClassifier,
-    PolicyTree,
-    RewardEstimator,
-    StudyReport,
-    near_ties,
-    rank_average_treatment_effect,
-)
+from policytree import About, DRPolicyTree, OptimalTreeClassifier, PolicyTree, RewardEstimator, StudyReport
 from policytree.common.safe_text import visible
+from policytree.evaluation import near_ties, rank_average_treatment_effect
+from policytree.exceptions import InputError
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
 from policytree.report.html import to_html
 from policytree.report.text import to_text

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import About, InputError, StudyReport, check_rewards, cross_val_policy_value
+from policytree import About, StudyReport, cross_val_policy_value
 from policytree.common.study_columns import StudyColumns
+from policytree.diagnostics import check_rewards
+from policytree.exceptions import InputError
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.weighting.extreme_rewards import ExtremeRewards
 from policytree.weighting.time_to_event.product_limit import product_limit

@@ -28,7 +28,7 @@ Keep your estimator; replace the tree that is grown greedily, and judge it on pe
      - ``cross_val_policy_value``: held out, with intervals
 
 What differs: the minimum balancedness, honest splitting and feature importances of EconML's trees have no
-counterpart; effects and their intervals are EconML's business (:func:`policytree.cate_effects` keeps them).
+counterpart; effects and their intervals are EconML's business (:func:`policytree.weighting.cate_effects` keeps them).
 
 A forest that EconML has fitted holds scores; the tree is searched on them, and nothing is fitted twice:
 """

@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from policytree import RewardEstimator, TargetOverlapDisplay, average_effect, load_dataset, target_overlap
+from policytree import RewardEstimator, average_effect, load_dataset
+from policytree.diagnostics import target_overlap
+from policytree.plotting import TargetOverlapDisplay
 
 trial, people = load_dataset("gbsg").frame, load_dataset("rotterdam").frame
 shared = ["age", "postmenopausal", "size_class", "grade", "positive_nodes"]
@@ -54,8 +56,8 @@ print(f"Grade 2: {gain.value:.2f} [{gain.lower:.2f}, {gain.upper:.2f}]")
 #
 # **A referee asks: which effects are transported?** Those given the covariates. If something else changes them (a drug
 # that is dosed otherwise, say) and differs between the two populations, the answer is off; no data of the study show
-# that. :func:`policytree.transport_sensitivity` finds how far effects may differ before a gain is gone. It takes the
-# table of ``cross_val_policy_value``, or a rule for everybody where outcomes are all known:
+# that. :func:`policytree.evaluation.transport_sensitivity` finds how far effects may differ before a gain is gone. It
+# takes the table of ``cross_val_policy_value``, or a rule for everybody where outcomes are all known:
 
 rng = np.random.default_rng(0)
 X, T, enrolled = rng.normal(size=(1500, 2)), rng.integers(2, size=1500), np.arange(1500) < 900
@@ -64,7 +66,7 @@ Y = X[:, 0] + 0.4 * T + rng.normal(size=1500)
 simulated = RewardEstimator(model_study=LogisticRegression(), random_state=0)
 simulated.fit(Y, T, X=X, study=enrolled, propensity=0.5)
 
-from policytree import transport_sensitivity
+from policytree.evaluation import transport_sensitivity
 
 print(transport_sensitivity(1, 0, estimator=simulated, Y=Y, T=T, study=enrolled))
 

@@ -27,14 +27,15 @@ pruned.plot()
 
 # %%
 # Random forests, extra trees, bagging, gradient boosting (exact and by histograms) and arrays
-# (:meth:`policytree.TreeEnsemble.from_arrays`) are read. Where a proof takes too long, a faithful greedy tree and its
-# bounds are returned.
+# (:meth:`policytree.born_again.TreeEnsemble.from_arrays`) are read. Where a proof takes too long, a faithful greedy
+# tree and its bounds are returned.
 
 # %%
-# A forest of many trees may need only some of them. :func:`policytree.prune_ensemble` leaves out trees, and gives whole
-# weights to the others, such that the votes decide alike at every point (every tree has one vote: ``voting="hard"``).
+# A forest of many trees may need only some of them. :func:`policytree.born_again.prune_ensemble` leaves out trees, and
+# gives whole weights to the others, such that the votes decide alike at every point (every tree has one vote:
+# ``voting="hard"``).
 
-from policytree import prune_ensemble
+from policytree.born_again import prune_ensemble
 
 fewer = prune_ensemble(RandomForestClassifier(10, max_depth=1, random_state=0).fit(X, y))
 print(fewer)

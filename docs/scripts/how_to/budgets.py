@@ -8,7 +8,8 @@ There is money, or room, for some only. The tree is the best of those that keep 
 import numpy as np
 import pandas as pd
 
-from policytree import PolicyTree, policy_shares, policy_spend
+from policytree import PolicyTree
+from policytree.evaluation import policy_shares, policy_spend
 
 
 def people(n, seed):
@@ -35,7 +36,8 @@ policy_shares(tree.predict(others)).round(3)
 # %%
 # ``budget_path`` has a tree for every budget, and what no tree of a budget can beat:
 
-from policytree import BudgetPathDisplay, budget_path
+from policytree.evaluation import budget_path
+from policytree.plotting import BudgetPathDisplay
 
 path = budget_path(PolicyTree(max_depth=2), X, rewards, budget_costs=costs)
 print(f"{len(path)} trees; no tree that spends 0.8 gains more than {path.bound_at(0.8):.3f} on these rows")

@@ -6,7 +6,8 @@ Say which times ended with the event (``event``, 1 or 0), and up to which time y
 the mean time without the event up to the horizon: the restricted mean survival time (RMST), in the unit of the time.
 """
 
-from policytree import KaplanMeierDisplay, PolicyTree, RewardEstimator, load_dataset, policy_difference
+from policytree import PolicyTree, RewardEstimator, load_dataset, policy_difference
+from policytree.plotting import KaplanMeierDisplay
 
 frame = load_dataset("colon").frame  # two drugs, one, or neither; years to death
 X = frame[["age", "obstruction", "positive_nodes", "extent"]]

@@ -11,7 +11,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 
-from policytree import DaskOptimalTreeClassifier
+from policytree.on_dask import DaskOptimalTreeClassifier
 
 dask.config.set(scheduler="synchronous")  # this page runs in one process; with a distributed.Client it is the cluster
 rng = np.random.default_rng(0)

@@ -9,8 +9,8 @@ leaves of the tree are doses.
 import numpy as np
 import pandas as pd
 
-from policytree import DoseRewards, PolicyTree, policy_difference
-from policytree.weighting import subtract_costs
+from policytree import PolicyTree, policy_difference
+from policytree.weighting import DoseRewards, subtract_costs
 
 rng = np.random.default_rng(1)
 n = 1_600

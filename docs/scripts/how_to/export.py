@@ -55,7 +55,7 @@ print(type(equal).__name__, "agrees on all rows:", bool((equal.predict(table) ==
 # ``checksum`` tells a text that was changed or damaged from one as saved. It does not tell a forged one: whoever
 # changes a text on purpose can give it a new checksum.
 
-from policytree import InputError
+from policytree.exceptions import InputError
 from policytree.serialization import from_json
 
 try:

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from policytree import PolicyTree, encode, predict_to_file
+from policytree import PolicyTree
+from policytree.encoded import encode, predict_to_file
 
 folder = Path(tempfile.mkdtemp())
 rng = np.random.default_rng(0)
@@ -46,6 +47,7 @@ print(predict_to_file(tree, folder / "part0.parquet", folder / "given.parquet", 
 pd.read_parquet(folder / "given.parquet").head(3)
 
 # %%
-# Where files hold outcomes and treatments, :func:`~policytree.stream_rewards` writes doubly robust rewards first.
+# Where files hold outcomes and treatments, :func:`~policytree.encoded.stream_rewards` writes doubly robust rewards
+# first.
 #
 # How long it takes: :ref:`larger-than-memory`. An interrupted ``encode`` goes on where it stopped.

@@ -6,7 +6,9 @@ A proof says that no tree is better. It does not say that no other is as good. `
 slack of the best one, and lists the best of them.
 """
 
-from policytree import DRPolicyTree, NearTiesDisplay, load_dataset, near_ties
+from policytree import DRPolicyTree, load_dataset
+from policytree.evaluation import near_ties
+from policytree.plotting import NearTiesDisplay
 
 data = load_dataset("nsw").fit_arguments()
 X = data["X"]
@@ -30,6 +32,6 @@ NearTiesDisplay.from_result(found)
 # %%
 # Among rules that are equally good, take the one that is easiest to apply:
 
-from policytree import PolicyTreeDisplay
+from policytree.plotting import PolicyTreeDisplay
 
 PolicyTreeDisplay.from_tree(found.simplest, title="The simplest of them")

@@ -10,7 +10,9 @@ in ways that nobody recorded, and comparing them says little. What people were *
 import numpy as np
 import pandas as pd
 
-from policytree import ComplianceDisplay, DRPolicyTree, instrument_summary, offer_rule
+from policytree import DRPolicyTree
+from policytree.evaluation import instrument_summary, offer_rule
+from policytree.plotting import ComplianceDisplay
 
 rng = np.random.default_rng(0)
 n = 1200

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 from lifelines import CoxPHFitter
 
-from policytree import KaplanMeierDisplay, RewardEstimator, policy_difference
+from policytree import RewardEstimator, policy_difference
+from policytree.plotting import KaplanMeierDisplay
 
 
 class Cox:

@@ -6,7 +6,9 @@ Some employers offer a 401(k) plan, and people may save in it or not. Those who 
 an employer offers a plan is as good as chance among people of the same income, age and family: it is an *instrument*.
 """
 
-from policytree import ComplianceDisplay, RewardEstimator, instrument_summary, load_dataset
+from policytree import RewardEstimator, load_dataset
+from policytree.evaluation import instrument_summary
+from policytree.plotting import ComplianceDisplay
 
 study = load_dataset("k401k")
 data = study.fit_arguments()

@@ -8,13 +8,9 @@ it for a rule that was learnt; the :doc:`tutorial </tutorials/observational>` do
 
 from sklearn.linear_model import LinearRegression
 
-from policytree import (
-    DRPolicyTree,
-    MarginalSensitivityDisplay,
-    cross_val_policy_value,
-    load_dataset,
-    marginal_sensitivity,
-)
+from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
+from policytree.evaluation import marginal_sensitivity
+from policytree.plotting import MarginalSensitivityDisplay
 
 data = load_dataset("nsw").fit_arguments()
 Y, T = data["Y"], data["T"]
@@ -45,4 +41,5 @@ MarginalSensitivityDisplay.from_result(bounds)
 
 # %%
 # (This was an experiment, so nothing *should* be hidden. In an observational study, compare Gamma with how strongly
-# the covariates that you do have move the odds: :func:`policytree.omitted_variable_bounds` makes that comparison.)
+# the covariates that you do have move the odds: :func:`policytree.evaluation.omitted_variable_bounds` makes that
+# comparison.)

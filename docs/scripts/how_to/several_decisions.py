@@ -9,15 +9,9 @@ every decision, and each may look at all that is known by then: covariates, what
 import numpy as np
 import pandas as pd
 
-from policytree import (
-    DRPolicyTree,
-    RegimeDisplay,
-    RegimeReport,
-    Stage,
-    TreatmentRegime,
-    cross_val_regime_value,
-    stages_from_long,
-)
+from policytree import DRPolicyTree
+from policytree.plotting import RegimeDisplay
+from policytree.regimes import RegimeReport, Stage, TreatmentRegime, cross_val_regime_value, stages_from_long
 
 # %%
 # **The table** has one row per person and decision. Whoever responded to the first treatment has no second visit, and

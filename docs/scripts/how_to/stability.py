@@ -8,7 +8,9 @@ time?
 
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, PolicyStabilityDisplay, load_dataset, policy_stability
+from policytree import DRPolicyTree, load_dataset
+from policytree.evaluation import policy_stability
+from policytree.plotting import PolicyStabilityDisplay
 
 data = load_dataset("nsw").fit_arguments()
 model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_leaf=40, random_state=0).fit(**data)

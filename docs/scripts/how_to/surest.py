@@ -6,7 +6,9 @@ The best tree is the luckiest of many that are nearly as good. ``surest_rule`` l
 them on the others: the one whose gain has the largest lower bound is the surest.
 """
 
-from policytree import DRPolicyTree, PolicyTreeDisplay, load_dataset, surest_rule
+from policytree import DRPolicyTree, load_dataset
+from policytree.evaluation import surest_rule
+from policytree.plotting import PolicyTreeDisplay
 
 data = load_dataset("nsw").fit_arguments()
 model = DRPolicyTree(max_depth=2, min_samples_leaf=20, random_state=0)

@@ -9,7 +9,9 @@ be many after 20 weeks; CD8 cells fall towards normal as people recover, so that
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from policytree import ParetoPathDisplay, PolicyTree, RewardEstimator, load_dataset, pareto_path
+from policytree import PolicyTree, RewardEstimator, load_dataset
+from policytree.evaluation import pareto_path
+from policytree.plotting import ParetoPathDisplay
 
 data = load_dataset("actg175")
 frame = data.frame

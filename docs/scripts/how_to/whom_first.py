@@ -9,7 +9,9 @@ most? Half of the people learn, and the other half judges.
 import numpy as np
 import pandas as pd
 
-from policytree import RewardEstimator, TOCDisplay, held_out_rewards, rank_average_treatment_effect
+from policytree import RewardEstimator, held_out_rewards
+from policytree.evaluation import rank_average_treatment_effect
+from policytree.plotting import TOCDisplay
 
 rng = np.random.default_rng(0)  # a trial: a pill that helps those at risk, a course that helps all, at a price
 n = 2_000
@@ -30,7 +32,8 @@ TOCDisplay.from_ranking(ranking)
 #
 # Several treatments with prices: the best plan for every budget, and drawing lots for comparison.
 
-from policytree import QiniCurveDisplay, qini_curve
+from policytree.evaluation import qini_curve
+from policytree.plotting import QiniCurveDisplay
 
 curve = qini_curve(held.outcomes, held, {"pill": 1.0, "course": 3.0}, baseline="none")
 print("a budget of 1 buys", curve.value_at(1.0))

@@ -35,7 +35,8 @@ print(cross_val_policy_value(model, **data, **price, random_state=0).verdict)
 # largest share that gets a treatment. The tree is the best of those that keep to it. The multiplier says what a
 # dollar more would bring on these rows.
 
-from policytree import PolicyTree, policy_spend
+from policytree import PolicyTree
+from policytree.evaluation import policy_spend
 
 rewards = model.rewards_  # doubly robust earnings of every man with and without training
 costs = {"training": 1500.0}
@@ -59,7 +60,8 @@ print(f"on others it spends {spent.value:.0f} dollars a man, 95% interval [{spen
 # %%
 # Every budget at once: each step of the path is a tree that is the best one at some price of money.
 
-from policytree import BudgetPathDisplay, budget_path
+from policytree.evaluation import budget_path
+from policytree.plotting import BudgetPathDisplay
 
 path = budget_path(PolicyTree(max_depth=2, min_samples_leaf=40), X, rewards, budget_costs=costs)
 BudgetPathDisplay.from_path(path)

@@ -46,7 +46,8 @@ rewards.rewards_.head().round(1)
 # Could everybody have done either?
 # ---------------------------------
 
-from policytree import CovariateBalanceDisplay, OverlapDisplay, overlap_table
+from policytree.diagnostics import overlap_table
+from policytree.plotting import CovariateBalanceDisplay, OverlapDisplay
 
 OverlapDisplay.from_estimator(rewards, T)
 
@@ -113,7 +114,8 @@ print(table)
 # Suppose that a hidden trait made some people more likely to quit, by odds that are Gamma times as large, and that
 # the same people put on more weight. How large must Gamma be to undo that quitting adds weight at all?
 
-from policytree import MarginalSensitivityDisplay, marginal_sensitivity
+from policytree.evaluation import marginal_sensitivity
+from policytree.plotting import MarginalSensitivityDisplay
 
 fitted = {"propensity": rewards.propensity_, "regression": rewards.regression_, "baseline": "smoke on"}
 bounds = marginal_sensitivity("quit", Y, T, **fitted, random_state=0)
@@ -125,7 +127,7 @@ MarginalSensitivityDisplay.from_result(bounds)
 # Another way to ask: how much of the outcome and of the choice must an unmeasured variable explain? Variables that
 # you do have are the measure. Each is left out in turn, and everything is learnt again.
 
-from policytree import nuisances_without, omitted_variable_bounds
+from policytree.evaluation import nuisances_without, omitted_variable_bounds
 
 without = nuisances_without(
     rewards, **data, covariates={"age": ["age"], "smoking": ["cigarettes", "years_smoked"], "weight": ["weight"]}

@@ -69,7 +69,7 @@ print(table)
 #   for being small.
 # - **Optimism.** On the patients who chose it, the tree seems better than it is. The table's values are held out.
 
-from policytree import PolicyValueDisplay
+from policytree.plotting import PolicyValueDisplay
 
 PolicyValueDisplay.from_table(table, title="Score after three months, on patients who did not choose the rule")
 

@@ -22,7 +22,7 @@ from policytree.cli.regimes.visits import Visits, refuse_single, visits_of
 from policytree.cli.tree_options import tree_size
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
-from policytree.estimators import DRPolicyTree
+from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.leaf_sizes import default_leaf_sizes
 from policytree.evaluation.policy_value.validation import ADAPTIVE
 from policytree.evaluation.regimes.cross_val import cross_val_regime_value

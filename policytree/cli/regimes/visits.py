@@ -14,7 +14,7 @@ from policytree.cli.propensities import ESTIMATED, propensity_from
 from policytree.cli.records import Job
 from policytree.cli.study import Roles, features_of, percentages, refuse_gaps, refuse_no_numbers
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
-from policytree.evaluation import DIRECTIONS
+from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
 from policytree.regimes.stages import Course, Stage, check_stages, stage_times, stages_from_long
 from policytree.study_check.directions import direction_of

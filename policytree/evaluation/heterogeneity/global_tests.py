@@ -24,11 +24,11 @@ from policytree.evaluation.inputs import generator, refuse_instrument
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import fit_mean
 from policytree.model_selection.folds import FoldPlan
-from policytree.weighting import RewardEstimator
 from policytree.weighting.completion import completed
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_regression
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import per_person
 from policytree.weighting.target_arguments import stacks_target
 

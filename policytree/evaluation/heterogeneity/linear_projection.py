@@ -155,7 +155,7 @@ def calibration_test(
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from policytree import calibration_test
+    >>> from policytree.evaluation import calibration_test
     >>> rng = np.random.default_rng(0)
     >>> effect, T = rng.normal(size=400), rng.integers(2, size=400)
     >>> regression = pd.DataFrame({0: np.zeros(400), 1: effect})
@@ -198,7 +198,7 @@ def _like(table, regression, T, argument: str) -> np.ndarray:
 
 
 def _calibrate_scores(seen: Observed, nuisances: Nuisances, effect, others, b) -> list[dict]:
-    from policytree.weighting import DoublyRobust
+    from policytree.weighting.doubly_robust import DoublyRobust
 
     scores = DoublyRobust().rewards(seen, nuisances)
     rows = []
@@ -275,7 +275,7 @@ def best_linear_projection(
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from policytree import best_linear_projection
+    >>> from policytree.evaluation import best_linear_projection
     >>> rng = np.random.default_rng(0)
     >>> X = pd.DataFrame({"age": rng.uniform(20, 80, size=400)})
     >>> rewards = pd.DataFrame({"drug": X["age"] / 10 + rng.normal(size=400), "none": 0.0})

@@ -17,7 +17,7 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, is_real
-from policytree.estimators import DRPolicyTree
+from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import REPEATED
@@ -51,7 +51,8 @@ class OfferRule:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, offer_rule
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.evaluation import offer_rule
     >>> rng = np.random.default_rng(0)
     >>> offer = rng.integers(2, size=200)
     >>> T, X = offer * rng.integers(2, size=200), rng.normal(size=(200, 1))
@@ -145,12 +146,13 @@ def offer_rule(
 
     See Also
     --------
-    policytree.instrument_summary : offers side by side, and the effect on those who follow them.
+    policytree.evaluation.instrument_summary : offers side by side, and the effect on those who follow them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, offer_rule
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.evaluation import offer_rule
     >>> rng = np.random.default_rng(0)
     >>> X, offer = rng.uniform(20, 80, size=(400, 1)), rng.choice(["letter", "none"], size=400)
     >>> T = np.where((offer == "letter") & (rng.random(400) < 0.6), "course", "alone")

@@ -65,7 +65,8 @@ class InstrumentSummary:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, instrument_summary
+    >>> from policytree import RewardEstimator
+    >>> from policytree.evaluation import instrument_summary
     >>> rng = np.random.default_rng(0)
     >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
     >>> T = Z * (able > 0)
@@ -199,7 +200,8 @@ def instrument_summary(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, instrument_summary
+    >>> from policytree import RewardEstimator
+    >>> from policytree.evaluation import instrument_summary
     >>> rng = np.random.default_rng(1)
     >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
     >>> T = Z * (able + rng.normal(size=1000) > 0)

@@ -120,7 +120,7 @@ def _clause(finding: Finding) -> str:
 
 
 def rewards_gate(check: StudyCheck) -> Gate:
-    """Whether rewards are what treatments bring: see :func:`policytree.check_rewards`."""
+    """Whether rewards are what treatments bring: see :func:`policytree.diagnostics.check_rewards`."""
     found = check.of("serious")
     if not found:
         return Gate("rewards", SUPPORTED, "mean rewards agree with what was observed and rest on many rows")

@@ -100,8 +100,9 @@ def held_out_rewards(
 ) -> HeldOutRewards:
     """Fit to some rows; estimate rewards and predict outcomes of the others with the fitted models.
 
-    What rankings (:func:`policytree.rank_average_treatment_effect`) and cost curves (:func:`policytree.qini_curve`)
-    need to be honest: predictions to plan with, and scores that had no part in them.
+    What rankings (:func:`policytree.evaluation.rank_average_treatment_effect`) and cost curves
+    (:func:`policytree.evaluation.qini_curve`) need to be honest: predictions to plan with, and scores that had no part
+    in them.
 
     Parameters
     ----------
@@ -126,7 +127,8 @@ def held_out_rewards(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, held_out_rewards, rank_average_treatment_effect
+    >>> from policytree import RewardEstimator, held_out_rewards
+    >>> from policytree.evaluation import rank_average_treatment_effect
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(800, 2))
     >>> T = rng.integers(2, size=800)

@@ -126,7 +126,8 @@ def cross_val_regime_value(
     --------
     >>> import numpy as np
     >>> import pandas as pd
-    >>> from policytree import DRPolicyTree, Stage, TreatmentRegime, cross_val_regime_value
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
     >>> rng = np.random.default_rng(0)
     >>> n = 400
     >>> severity, first, second = rng.normal(size=n), rng.integers(2, size=n), rng.integers(2, size=n)

@@ -63,7 +63,8 @@ class RegimeValueTable:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, Stage, TreatmentRegime, cross_val_regime_value
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
     >>> rng = np.random.default_rng(0)
     >>> x, first, second = rng.normal(size=(200, 1)), rng.permutation([0, 1] * 100), rng.permutation([0, 1] * 100)
     >>> outcome = first * x[:, 0] + second + rng.normal(size=200)

@@ -63,7 +63,8 @@ def nuisances_without(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, nuisances_without
+    >>> from policytree import RewardEstimator
+    >>> from policytree.evaluation import nuisances_without
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(200, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))

@@ -162,7 +162,8 @@ class ExclusionSensitivity:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, exclusion_sensitivity
+    >>> from policytree import RewardEstimator
+    >>> from policytree.evaluation import exclusion_sensitivity
     >>> rng = np.random.default_rng(0)
     >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
     >>> T = Z * (able + rng.normal(size=1000) > 0)
@@ -278,8 +279,8 @@ def exclusion_sensitivity(
     Parameters
     ----------
     policy : PolicyValueTable, array of shape (n,), one label, array of shape (n, K), or None
-        None stands for the effect of the treatment on compliers (:func:`policytree.instrument_summary`), whose interval
-        is that of Anderson and Rubin.
+        None stands for the effect of the treatment on compliers (:func:`policytree.evaluation.instrument_summary`),
+        whose interval is that of Anderson and Rubin.
     estimator : RewardEstimator or DRPolicyTree
         Fitted with ``instrument=`` on all rows, with the settings that a table was made with.
     baseline : policy, optional
@@ -303,7 +304,8 @@ def exclusion_sensitivity(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, exclusion_sensitivity
+    >>> from policytree import RewardEstimator
+    >>> from policytree.evaluation import exclusion_sensitivity
     >>> rng = np.random.default_rng(0)
     >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
     >>> T = Z * (able + rng.normal(size=1000) > 0)

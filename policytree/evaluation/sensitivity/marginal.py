@@ -43,7 +43,7 @@ class TippingGamma:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import marginal_sensitivity
+    >>> from policytree.evaluation import marginal_sensitivity
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 300))
     >>> Y = 0.5 * (T == "drug") + rng.normal(size=600)
@@ -81,7 +81,7 @@ class MarginalSensitivity:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import marginal_sensitivity
+    >>> from policytree.evaluation import marginal_sensitivity
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 300))
     >>> Y = 0.5 * (T == "drug") + rng.normal(size=600)
@@ -230,7 +230,7 @@ def marginal_sensitivity(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import marginal_sensitivity
+    >>> from policytree.evaluation import marginal_sensitivity
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 300))
     >>> Y = 0.5 * (T == "drug") + rng.normal(size=600)

@@ -185,7 +185,8 @@ class Benchmark:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, nuisances_without, omitted_variable_bounds
+    >>> from policytree import RewardEstimator
+    >>> from policytree.evaluation import nuisances_without, omitted_variable_bounds
     >>> rng = np.random.default_rng(0)
     >>> age = rng.normal(size=(400, 1))
     >>> T = np.where(age[:, 0] + rng.normal(size=400) > 0, "drug", "none")
@@ -239,7 +240,7 @@ class OmittedVariableBounds:
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from policytree import omitted_variable_bounds
+    >>> from policytree.evaluation import omitted_variable_bounds
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
     >>> Y = 1.0 * (T == "drug") + rng.normal(size=200)
@@ -401,8 +402,8 @@ def omitted_variable_bounds(
     propensity, regression : frames of shape (n, K), or other forms
         Out of fold, as ``RewardEstimator.propensity_`` and ``regression_``.
     benchmarks : mapping of str to (propensity, regression), optional
-        Nuisances without a covariate, or several, from :func:`policytree.nuisances_without`: how strong that covariate
-        is, is the measure for what is omitted.
+        Nuisances without a covariate, or several, from :func:`policytree.evaluation.nuisances_without`: how strong that
+        covariate is, is the measure for what is omitted.
     multiples : sequence of float > 0
         How many times as strong as each benchmark.
     rho : float in [-1, 1]
@@ -427,7 +428,7 @@ def omitted_variable_bounds(
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from policytree import omitted_variable_bounds
+    >>> from policytree.evaluation import omitted_variable_bounds
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
     >>> Y = 1.0 * (T == "drug") + rng.normal(size=200)

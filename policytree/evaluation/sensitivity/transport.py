@@ -16,7 +16,7 @@ from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.inputs import arm_codes, check_direction, known_label, reward_frame
 from policytree.evaluation.policy_value.tables import POLICY, PolicyValueTable
 from policytree.exceptions import InputError
-from policytree.weighting import RewardEstimator
+from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import averaging_weight, per_person, share_of_target, study_mask
 
 LARGEST_ODDS = 100.0  # beyond which no violation is looked for
@@ -48,7 +48,8 @@ class TransportSensitivity:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, transport_sensitivity
+    >>> from policytree import RewardEstimator
+    >>> from policytree.evaluation import transport_sensitivity
     >>> rng = np.random.default_rng(0)
     >>> X, study, T = rng.normal(size=(800, 1)), np.arange(800) < 500, rng.integers(2, size=800)
     >>> Y = X[:, 0] + rng.normal(size=800)
@@ -148,7 +149,8 @@ def transport_sensitivity(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, transport_sensitivity
+    >>> from policytree import RewardEstimator
+    >>> from policytree.evaluation import transport_sensitivity
     >>> rng = np.random.default_rng(0)
     >>> X, study, T = rng.normal(size=(800, 1)), np.arange(800) < 500, rng.integers(2, size=800)
     >>> Y = X[:, 0] + T + rng.normal(size=800)

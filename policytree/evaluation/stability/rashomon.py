@@ -58,7 +58,7 @@ def near_ties(
     The set of these trees is also known as the Rashomon set. They are counted exactly, the best of them are listed, and
     from these follow the different decisions on the rows, the people whom all of them treat alike, the columns that
     they ask about, and the simplest of them. Near-ties are a fact about these rows: which rule would do as well on
-    others is what :func:`policytree.cross_val_policy_value` and :func:`policytree.policy_stability` ask.
+    others is what :func:`policytree.cross_val_policy_value` and :func:`policytree.evaluation.policy_stability` ask.
 
     Parameters
     ----------
@@ -128,7 +128,8 @@ def near_ties(
 
     Examples
     --------
-    >>> from policytree import OptimalTreeClassifier, near_ties
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.evaluation import near_ties
     >>> X, y = [[1, 0], [2, 0], [3, 1], [4, 1]], [0, 0, 1, 0]
     >>> ties = near_ties(OptimalTreeClassifier(max_depth=1, regularization=0.0), X, y, slack=0.0)
     >>> ties.n_trees, len(ties.decisions())

@@ -83,7 +83,8 @@ class NearTies:
 
     Examples
     --------
-    >>> from policytree import OptimalTreeClassifier, near_ties
+    >>> from policytree import OptimalTreeClassifier
+    >>> from policytree.evaluation import near_ties
     >>> X, y = [[1, 0], [2, 0], [3, 1], [4, 1]], [0, 0, 1, 0]
     >>> ties = near_ties(OptimalTreeClassifier(max_depth=1, regularization=0.0), X, y, slack=0.0)
     >>> ties.n_trees, ties.objective

@@ -120,7 +120,8 @@ def policy_stability(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, policy_stability
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.evaluation import policy_stability
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(200, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
@@ -231,7 +232,7 @@ def policy_agreement(
 
     Examples
     --------
-    >>> from policytree import policy_agreement
+    >>> from policytree.evaluation import policy_agreement
     >>> policies = {"tree": ["drug", "none", "none", "drug"], "all": ["drug"] * 4}
     >>> policy_agreement(policies)["agreement"]
     a     b

@@ -107,7 +107,8 @@ class SurestRule:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, surest_rule
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.evaluation import surest_rule
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(400, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 200))
@@ -237,16 +238,16 @@ def surest_rule(
 
     The tree of largest value is the luckiest of many that are nearly as good. Another near-tie may gain as much with
     less variance, because it treats fewer people otherwise than the baseline does, or people whose outcomes vary less.
-    Some rows learn: nuisance models, the near-ties (:func:`policytree.near_ties`), and the candidates among them, those
-    with the largest lower bounds there. The other rows judge the candidates, all at once, so that the bound of the
-    chosen one holds although it was chosen for its bound. The tree of largest value is one of the candidates.
+    Some rows learn: nuisance models, the near-ties (:func:`policytree.evaluation.near_ties`), and the candidates among
+    them, those with the largest lower bounds there. The other rows judge the candidates, all at once, so that the bound
+    of the chosen one holds although it was chosen for its bound. The tree of largest value is one of the candidates.
 
     Parameters
     ----------
     estimator : DRPolicyTree
         Cloned, and fitted on the rows that learn; of depth three at most.
     epsilon, slack : float, optional
-        How near a tie is, on the rows that learn, as in :func:`policytree.near_ties`.
+        How near a tie is, on the rows that learn, as in :func:`policytree.evaluation.near_ties`.
     n_candidates : int, default 50
         At most so many trees are judged. More of them make the bounds lower, by little: near-ties are alike.
     honest : float in [0.1, 0.9], or array of shape (n,) of bool, or of row positions
@@ -296,7 +297,8 @@ def surest_rule(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, surest_rule
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.evaluation import surest_rule
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(400, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 200))

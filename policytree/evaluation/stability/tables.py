@@ -50,7 +50,8 @@ class PolicyStability:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DRPolicyTree, policy_stability
+    >>> from policytree import DRPolicyTree
+    >>> from policytree.evaluation import policy_stability
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(200, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))

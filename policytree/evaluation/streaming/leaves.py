@@ -49,7 +49,7 @@ def streamed_leaf_summary(
     tree : fitted tree
         Fitted on named columns, with treatments among ``rewards``.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Rows, in one of the forms that :func:`policytree.encode` reads; they are read once, a batch at a time.
+        Rows, in one of the forms that :func:`policytree.encoded.encode` reads; they are read once, a batch at a time.
     rewards : list of str
         Columns of rewards, one a treatment.
     treatment : str, optional
@@ -81,7 +81,8 @@ def streamed_leaf_summary(
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import PolicyTree, streamed_leaf_summary
+    >>> from policytree import PolicyTree
+    >>> from policytree.encoded import streamed_leaf_summary
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> tree = PolicyTree(max_depth=1).fit(rows[["age"]], rows[["none", "drug"]])
     >>> streamed_leaf_summary(tree, rows, rewards=["none", "drug"])["arm"].tolist()

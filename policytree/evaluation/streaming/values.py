@@ -42,7 +42,7 @@ def streamed_policy_values(
     policies : fitted tree, or mapping of names to fitted trees
         Each fitted on named columns, with treatments among ``rewards``. One alone is called "policy".
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Rows, in one of the forms that :func:`policytree.encode` reads; they are read once, a batch at a time.
+        Rows, in one of the forms that :func:`policytree.encoded.encode` reads; they are read once, a batch at a time.
     rewards : list of str
         Columns of rewards, one a treatment.
     weights : str, optional
@@ -68,7 +68,8 @@ def streamed_policy_values(
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import PolicyTree, streamed_policy_values
+    >>> from policytree import PolicyTree
+    >>> from policytree.encoded import streamed_policy_values
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> tree = PolicyTree(max_depth=1).fit(rows[["age"]], rows[["none", "drug"]])
     >>> values = streamed_policy_values(tree, rows, rewards=["none", "drug"])
@@ -98,7 +99,7 @@ def judged_batches(
 
     Parameters
     ----------
-    source : see :func:`policytree.encode`
+    source : see :func:`policytree.encoded.encode`
     roles : Roles
         Columns of covariates, rewards and weights.
     single : mapping of str to str or None

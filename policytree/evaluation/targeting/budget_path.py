@@ -53,7 +53,8 @@ class BudgetPath:
 
     Examples
     --------
-    >>> from policytree import PolicyTree, budget_path
+    >>> from policytree import PolicyTree
+    >>> from policytree.evaluation import budget_path
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=[0, 100])
     >>> path.spend.tolist(), path.values.tolist()
@@ -221,7 +222,8 @@ def budget_path(
 
     Examples
     --------
-    >>> from policytree import PolicyTree, budget_path
+    >>> from policytree import PolicyTree
+    >>> from policytree.evaluation import budget_path
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=[0, 100])
     >>> path.to_frame()[["spend", "value", "low", "high"]]

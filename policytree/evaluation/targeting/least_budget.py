@@ -23,7 +23,7 @@ class BudgetEstimate:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import qini_curve
+    >>> from policytree.evaluation import qini_curve
     >>> rng = np.random.default_rng(0)
     >>> effects = np.column_stack([np.zeros(2_000), rng.normal(size=(2_000, 2))])
     >>> scores = effects + rng.normal(size=effects.shape)

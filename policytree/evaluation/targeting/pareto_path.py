@@ -57,7 +57,8 @@ class ParetoPath:
 
     Examples
     --------
-    >>> from policytree import PolicyTree, pareto_path
+    >>> from policytree import PolicyTree
+    >>> from policytree.evaluation import pareto_path
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> harm = [[0.0, 0.1], [0.0, 0.2], [0.0, 0.1], [0.0, 0.1]]
     >>> path = pareto_path(PolicyTree(max_depth=1), X, rewards, outcomes={"harm": harm})
@@ -245,7 +246,8 @@ def pareto_path(
 
     Examples
     --------
-    >>> from policytree import PolicyTree, pareto_path
+    >>> from policytree import PolicyTree
+    >>> from policytree.evaluation import pareto_path
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> harm = [[0.0, 0.1], [0.0, 0.2], [0.0, 0.1], [0.0, 0.1]]
     >>> path = pareto_path(PolicyTree(max_depth=1), X, rewards, outcomes={"harm": harm})

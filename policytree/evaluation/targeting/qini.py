@@ -48,7 +48,7 @@ class QiniCurve:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import qini_curve
+    >>> from policytree.evaluation import qini_curve
     >>> rng = np.random.default_rng(0)
     >>> effects = np.column_stack([np.zeros(100), rng.normal(size=100)])
     >>> curve = qini_curve(effects, effects, {1: 1.0}, held_out=True)
@@ -306,7 +306,7 @@ def qini_curve(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import qini_curve
+    >>> from policytree.evaluation import qini_curve
     >>> rng = np.random.default_rng(0)
     >>> effects = np.column_stack([np.zeros(2_000), rng.normal(size=(2_000, 2))])
     >>> scores = effects + rng.normal(size=effects.shape)

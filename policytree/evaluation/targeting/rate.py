@@ -56,7 +56,7 @@ class Ranking:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import rank_average_treatment_effect
+    >>> from policytree.evaluation import rank_average_treatment_effect
     >>> rng = np.random.default_rng(0)
     >>> age = rng.uniform(20, 80, size=500)
     >>> scores = np.column_stack([np.zeros(500), (age > 50) + rng.normal(size=500)])
@@ -200,7 +200,7 @@ def rank_average_treatment_effect(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import rank_average_treatment_effect
+    >>> from policytree.evaluation import rank_average_treatment_effect
     >>> rng = np.random.default_rng(0)
     >>> age = rng.uniform(20, 80, size=2_000)
     >>> scores = np.column_stack([np.zeros(2_000), (age > 50) + rng.normal(size=2_000)])

@@ -55,7 +55,7 @@ def policy_spend(
 
     Examples
     --------
-    >>> from policytree import policy_spend
+    >>> from policytree.evaluation import policy_spend
     >>> policy_spend(["drug", "none", "none", "drug"], {"drug": 100.0, "none": 0.0}).value
     50.0
     """
@@ -91,7 +91,7 @@ def policy_shares(
 
     Examples
     --------
-    >>> from policytree import policy_shares
+    >>> from policytree.evaluation import policy_shares
     >>> policy_shares(["drug"] * 60 + ["none"] * 40).round(2)
                share  standard_error  lower  upper
     treatment

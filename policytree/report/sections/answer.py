@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from policytree.evaluation import Gate, HonestLeaves, PolicyValueTable, Verdict
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
+from policytree.evaluation.leaves.honest import HonestLeaves
+from policytree.evaluation.policy_value.gate import Gate
+from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Material, capitalised
 from policytree.report.sections.values import values_picture

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from policytree.data.features import shown
-from policytree.evaluation import Gate, OmittedVariableBounds, PolicyValueTable
 from policytree.evaluation.formatting import decimals
 from policytree.evaluation.instruments.offer_rule import OfferRule
+from policytree.evaluation.policy_value.gate import Gate
 from policytree.evaluation.policy_value.gates import by_chance, check_gate, confounder_gate, rewards_gate
+from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.report.content import Section, Table, Words
 from policytree.report.material import Material, Study, capitalised
 from policytree.report.sections.question import TONES

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from policytree.evaluation import BudgetPath, QiniCurve, Ranking
 from policytree.evaluation.formatting import decimals, interval_text, p_text, rows_text
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
+from policytree.evaluation.targeting.budget_path import BudgetPath
+from policytree.evaluation.targeting.qini import QiniCurve
+from policytree.evaluation.targeting.rate import Ranking
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from policytree.estimators.limited import MAXIMIZE, is_limited
-from policytree.evaluation import POLICY, ParetoPath, PolicyValueTable
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.policy_value.further import (
@@ -20,6 +19,9 @@ from policytree.evaluation.policy_value.further import (
     limit_statement,
     several_outcomes,
 )
+from policytree.evaluation.policy_value.rule_names import POLICY
+from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.plotting.pareto import ParetoPathDisplay, front_in_words, points_of
 from policytree.report.content import Block, Fold, Picture, Section, Table, Words
 from policytree.report.material import Material

@@ -12,10 +12,13 @@ from sklearn.base import BaseEstimator
 
 from policytree import __version__
 from policytree.estimators.certificate import certificate
-from policytree.evaluation import HonestLeaves, MarginalSensitivity, OmittedVariableBounds, PolicyStability
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
+from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
+from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
+from policytree.evaluation.stability.tables import PolicyStability
 from policytree.report.content import Block, Code, Facts, Section, Steps, Words
 from policytree.report.material import Material
 from policytree.weighting.instrument import COMPLIERS

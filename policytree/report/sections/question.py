@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.evaluation import Estimate, mean_estimate
+from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Study

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from policytree.data.features import shown
-from policytree.evaluation import HELD_OUT, MarginalSensitivity, NearTies, OmittedVariableBounds, PolicyStability
 from policytree.evaluation.formatting import bounds_text, decimals, interval_text
+from policytree.evaluation.leaves.summary import HELD_OUT
+from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
+from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
+from policytree.evaluation.stability.rashomon_tables import NearTies
 from policytree.evaluation.stability.resamples import splits_of
+from policytree.evaluation.stability.tables import PolicyStability
 from policytree.report.content import Block, Fold, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import outline

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from policytree.evaluation import HonestLeaves, mean_estimate
-from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import decimals, rows_text
+from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.plotting.survival import GroupCurve, curves_data, group_curves, risk_times, shown_until
 from policytree.report.content import Block, Facts, Fold, Picture, Section, Table, Words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree.diagnostics.target_overlap import TargetOverlap
+from policytree.diagnostics.population_overlap import TargetOverlap
 from policytree.evaluation.sensitivity.transport import TransportSensitivity
 from policytree.report.content import Block, Fold, Section, Table, Words
 from policytree.report.material import Material

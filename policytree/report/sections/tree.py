@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.features import Feature
-from policytree.evaluation import HonestLeaves, PolicyValueTable, Reason, Verdict, leaf_summary
 from policytree.evaluation.formatting import bounds_text, decimals
 from policytree.evaluation.leaves.factor_effects import EFFECT, EFFECT_ERROR, EFFECT_LOWER, EFFECT_UPPER
-from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_values
-from policytree.plotting import partition
+from policytree.evaluation.leaves.honest import HonestLeaves
+from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary, leaf_values
+from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.evaluation.policy_value.verdict import Reason, Verdict
+from policytree.plotting.partition import partition
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import checklist, outline, rules

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from policytree.evaluation import AS_RANDOMIZED, POLICY, PolicyValueTable, Reason, RuleValues
 from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
-from policytree.evaluation.policy_value.tables import OPTIMISM
+from policytree.evaluation.policy_value.fixed_rules import RuleValues
+from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, POLICY
+from policytree.evaluation.policy_value.tables import OPTIMISM, PolicyValueTable
+from policytree.evaluation.policy_value.verdict import Reason
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.report.content import Block, Picture, Section, Table, Words
 from policytree.report.material import Material, capitalised

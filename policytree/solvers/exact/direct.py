@@ -103,9 +103,9 @@ def solve_direct(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree.solvers.core.binning import bin_matrix
     >>> from policytree.problem.types import Problem
     >>> from policytree.solvers import solve_direct
+    >>> from policytree.solvers.core.binning import bin_matrix
     >>> losses = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     >>> problem = Problem(bin_matrix(np.array([[1.0], [2.0], [3.0]])), losses, max_depth=1)
     >>> solution = solve_direct(problem)

@@ -8,7 +8,8 @@ import numpy as np
 
 from policytree.common.validation import as_numbers, is_whole
 from policytree.exceptions import InputError, quoted
-from policytree.guesses import bounded_losses, check_reference, kept_cuts
+from policytree.guesses.lower_bounds import bounded_losses, check_reference
+from policytree.guesses.thresholds import kept_cuts
 from policytree.problem.types import GATES, Guesses, Problem, SearchLimits, SizeGates, Solution, Status
 from policytree.solvers.core.columns import equal_rows, group_sums, keep_cuts, single_cuts
 from policytree.solvers.core.limits import now
@@ -31,8 +32,9 @@ def solve_with_guesses(
     ----------
     problem : Problem
     guesses : Guesses
-        ``thresholds``: one array per feature (see :func:`policytree.guesses.kept_cuts`); ``max_depth``: an upper limit
-        beside the problem's; ``reference_losses``: see :func:`policytree.guesses.bounded_losses`.
+        ``thresholds``: one array per feature (see :func:`policytree.guesses.thresholds.kept_cuts`); ``max_depth``: an
+        upper limit beside the problem's; ``reference_losses``: see
+        :func:`policytree.guesses.lower_bounds.bounded_losses`.
     limits : SearchLimits, optional
     solve : callable
         The solver, ``(Problem, SearchLimits) -> Solution``.

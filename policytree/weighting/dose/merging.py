@@ -33,7 +33,7 @@ class MergedDoses:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DoseRewards
+    >>> from policytree.weighting import DoseRewards
     >>> rng = np.random.default_rng(2)
     >>> X = rng.uniform(size=(400, 1))
     >>> dose = rng.uniform(0, 10, size=400)

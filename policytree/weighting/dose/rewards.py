@@ -123,7 +123,8 @@ class DoseRewards(NestedParameters):
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import DoseRewards, PolicyTree
+    >>> from policytree import PolicyTree
+    >>> from policytree.weighting import DoseRewards
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(600, 1))  # age
     >>> dose = rng.uniform(0, 10, size=600)

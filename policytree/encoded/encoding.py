@@ -106,7 +106,7 @@ def encode(
     Returns
     -------
     EncodedData
-        For ``fit`` in place of a table; :func:`policytree.open_encoded` opens it again.
+        For ``fit`` in place of a table; :func:`policytree.encoded.open_encoded` opens it again.
 
     Raises
     ------
@@ -129,7 +129,8 @@ def encode(
     --------
     >>> import tempfile
     >>> import pandas as pd
-    >>> from policytree import PolicyTree, encode
+    >>> from policytree import PolicyTree
+    >>> from policytree.encoded import encode
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     data = encode(rows, ["age"], rewards=["none", "drug"], directory=folder)

@@ -13,8 +13,8 @@ from policytree.common.typing import Column, Table
 from policytree.common.validation import weights
 from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE
 from policytree.exceptions import InputError
-from policytree.weighting import RewardEstimator
 from policytree.weighting.covariates import Covariates
+from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import study_mask
 from policytree.weighting.target_support import TargetSupport, covariate_table, is_number, target_support
 
@@ -52,7 +52,8 @@ class TargetOverlap:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, target_overlap
+    >>> from policytree import RewardEstimator
+    >>> from policytree.diagnostics import target_overlap
     >>> rng = np.random.default_rng(0)
     >>> X, study, T = rng.integers(20, 30, size=(400, 1)), np.arange(400) < 200, rng.integers(2, size=400)
     >>> model = RewardEstimator(random_state=0).fit(X[:, 0] * T, T, X=X, study=study)
@@ -150,7 +151,8 @@ def target_overlap(
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator, target_overlap
+    >>> from policytree import RewardEstimator
+    >>> from policytree.diagnostics import target_overlap
     >>> rng = np.random.default_rng(0)
     >>> X, study = rng.uniform(20, 80, size=(400, 1)), np.arange(400) < 200
     >>> X[~study] = X[~study] * 0.9 + 7
