@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Self, Unpack, overload
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import CallArguments, NestedParameters, either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.row_labels import aligns_rows
-from policytree.common.study_columns import by_columns
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.common.typing import BesideArguments, Column, PerTreatment, Seed, Table
-from policytree.common.validation import as_series, position_of, weights
+from policytree.common.validation import position_of, weights
 from policytree.exceptions import InputError
-from policytree.model_selection.crossfit import CrossFit, by_default_settings
-from policytree.model_selection.folds import FoldPlan
-from policytree.weighting.completion import by_curves, complete_missing, completed, curves_of
+from policytree.model_selection.crossfit import by_default_settings
+from policytree.weighting.averages import average
+from policytree.weighting.completion import complete_missing, completed
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.effects import EffectModels, fit_effects
@@ -36,42 +34,29 @@ from policytree.weighting.instrument import (
     refuse_as_covariate,
     warn_of_little_compliance,
 )
+from policytree.weighting.new_rows import NewRows, Remembered, of_status_quo, row_of_cluster, scheme_of
 from policytree.weighting.nuisances import (
     CrossFitted,
-    cross_fit,
-    cross_fit_uptake,
-    fit_participation,
     median_of_repeats,
-    refuse_own_models,
-    resolve_arms,
     resolve_effects,
-    resolve_hazards,
-    resolve_observation,
-    resolve_outcomes,
-    resolve_participation,
-    resolve_uptake,
 )
-from policytree.weighting.observed import WEIGHT, Observed, observe, outcome_matrix
+from policytree.weighting.observed import Observed, observe
 from policytree.weighting.overlap import DoublyRobustOverlap
-from policytree.weighting.propensities import clip, is_constant, propensity_matrix, warn_if_lowered, warn_if_unobserved
+from policytree.weighting.propensities import warn_if_lowered, warn_if_unobserved
 from policytree.weighting.reward_arguments import (
     check_parameters,
-    divided_by,
     given_nuisances,
     is_instrumental,
     refuse_infinite_rewards,
     resolve_scheme,
 )
-from policytree.weighting.scheme import Nuisances, Scheme
-from policytree.weighting.stacked import averaging_weight, expanded, per_person, share_of_target, study_mask
-from policytree.weighting.target_arguments import with_target
+from policytree.weighting.reward_cross_fit import LEAST_DIVISOR, all_models, completed_nuisances, cross_fit_nuisances
+from policytree.weighting.scheme import Nuisances
+from policytree.weighting.stacked import averaging_weight, expanded, per_person, study_mask
+from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.target_support import covariate_table, target_support
-from policytree.weighting.time_to_event.marginal import MarginalCurve
-from policytree.weighting.time_to_event.outcome import is_structured
 from policytree.weighting.treated import DoublyRobustTreated
-
-LEAST_DIVISOR = 1e-3  # of targeting, where min_propensity is smaller: no row then outweighs a thousand others
 
 
 class NuisanceArguments(BesideArguments, total=False):
@@ -278,6 +263,7 @@ class RewardEstimator(NestedParameters):
     @either_order
     @by_default_settings
     @aligns_rows
+    @stacks_target
     def fit(
         self,
         Y: Column,
@@ -352,20 +338,11 @@ class RewardEstimator(NestedParameters):
         Biostatistics 3(1) (outcomes in place of censored ones). Cui, Kosorok, Sverdrup, Wager and Zhu (2023), Journal
         of the Royal Statistical Society B 85(2), 179-211 (rewards from them).
         """
-        if not (target_X is target_W is target_weights is None):
-            asked: dict[str, Any] = {
-                "Y": Y, "T": T, "X": X, "W": W, "propensity": propensity, "regression": regression,
-                "sample_weight": sample_weight, "groups": groups, "strata": strata, "event": event, "horizon": horizon,
-                "target": target, "entry": entry, "cause": cause, "missing_outcome": missing_outcome,
-                "instrument": instrument, "study": study, "target_X": target_X, "target_W": target_W,
-                "target_weights": target_weights,
-            }  # fmt: skip
-            return by_columns(self.fit, **with_target(asked))
         check_executor(self.executor)
         observed = observe(
             Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
             target=target, entry=entry, cause=cause, missing_outcome=missing_outcome, instrument=instrument,
-            study=study,
+            study=study, target_X=target_X, target_W=target_W, target_weights=target_weights,
         )  # fmt: skip
         self.treatments_ = observed.treatments
         if observed.instrument is not None:
@@ -378,16 +355,20 @@ class RewardEstimator(NestedParameters):
         if observed.study is not None and not Z.shape[1]:
             raise InputError("Study and target are told apart by covariates; pass X (or W) where there is a target.")
         given = given_nuisances(self, propensity, regression, observed, scheme)
-        self._remember(observed, groups, propensity, regression)
-        self._missing_outcome, self._cause = missing_outcome, cause
+        columns = StudyColumns(Y, T, propensity=propensity, regression=regression, groups=groups, cause=cause)
+        memory = Remembered.of(observed, columns, missing_outcome)
+        self._forget(observed)
         as_given = observed
-        observed, given = self._complete_by_curves(Z, observed, scheme, given)
-        given = self._complete_by_shares(Z, observed, given)
-        self.repeats_ = self._cross_fit(Z, observed, scheme, given)
+        if not Z.shape[1]:
+            averages, observed, given, self.n_raised_ = average(self, observed, scheme, given)
+            memory = replace(memory, averages=averages)
+        self._memory = memory
+        self.repeats_ = cross_fit_nuisances(self, Z, observed, scheme, given, memory.constant_propensity)
         self.folds_ = self.repeats_[0].folds.fold if self.repeats_ else None
-        self.models_regression_ = self._all_models("regression")
-        self.models_propensity_ = self._all_models("propensity")
-        nuisances, self.n_clipped_ = self._complete(scheme, given, [r.predictions() for r in self.repeats_], observed)
+        self.models_regression_ = all_models(self.repeats_, "regression")
+        self.models_propensity_ = all_models(self.repeats_, "propensity")
+        predicted = [r.predictions() for r in self.repeats_]
+        nuisances, self.n_clipped_ = completed_nuisances(self, scheme, given, predicted, observed)
         self._keep_target(nuisances, observed, X, W)
         self.regression_ = None if nuisances.regression is None else observed.frame(nuisances.regression)
         self.propensity_ = None if nuisances.propensity is None else observed.frame(nuisances.propensity)
@@ -440,6 +421,16 @@ class RewardEstimator(NestedParameters):
         self.offers_ = None if observed.instrument is None else observed.instrument.offers
         return observed if observed.instrument is None else observed.by_offer()
 
+    def _forget(self, observed: Observed) -> None:
+        """Set what only some kinds of study have to what the others have."""
+        times = observed.times
+        self.horizon_ = None if times is None else times.horizon
+        self.target_ = None if times is None else times.target.name
+        self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = self.exclusion_bias_ = None
+        self.first_stage_: FirstStage | None = None
+        self.observation_ = None
+        self.n_weak_ = self.n_raised_ = 0
+
     def _learn_compliance(
         self, scheme: InstrumentalVariable, observed: Observed, nuisances: Nuisances
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -448,34 +439,19 @@ class RewardEstimator(NestedParameters):
         self.offer_rewards_, self.uptake_rewards_ = observed.frame(scores.outcome), observed.frame(scores.uptake)
         assert nuisances.uptake is not None, "arms are offers"
         self.uptake_ = observed.frame(nuisances.uptake)
-        self.first_stage_: FirstStage | None = first_stage(scores, observed)
+        self.first_stage_ = first_stage(scores, observed)
         scheme = replace(scheme, stage=self.first_stage_)
         compliance = scheme.compliance(nuisances)
         self.compliance_ = pd.Series(compliance, index=observed.index, name="compliance")
         bias = scheme.largest_bias(nuisances)
         self.exclusion_bias_ = pd.Series(bias, index=observed.index, name="exclusion_bias")
         if not scheme.of_compliers:
-            self.n_weak_ = warn_of_little_compliance(compliance, self.min_compliance, stacklevel=5)
+            self.n_weak_ = warn_of_little_compliance(compliance, self.min_compliance, stacklevel=6)
         return scheme.effects(observed, nuisances, scores)
 
-    def _complete_by_shares(self, Z: np.ndarray, observed: Observed, given: Nuisances) -> Nuisances:
-        """With an instrument and no covariates, offers' averages of all rows: nothing is left to learn out of fold."""
-        if observed.took is None or Z.shape[1] > 0 or observed.seen is not None:
-            return given
-        w, counts = observed.weight, partial(np.bincount, observed.arm, minlength=observed.n_arms)
-        total = counts(weights=w)
-        means = {
-            "propensity": total / total.sum(),
-            "regression": counts(weights=w * observed.y) / total,
-            "uptake": counts(weights=w * observed.took) / total,
-        }
-        self._shares = {name: mean for name, mean in means.items() if getattr(given, name) is None}
-        return self._by_shares(given, observed.n)
-
-    def _by_shares(self, given: Nuisances, n: int) -> Nuisances:
-        """Averages that were not given, for so many rows."""
-        lacking = {name: np.tile(mean, (n, 1)) for name, mean in self._shares.items() if getattr(given, name) is None}
-        return replace(given, **lacking)
+    def _count_raised(self, nuisances: Nuisances, seen: np.ndarray) -> int:
+        assert nuisances.observation is not None, "some outcomes are missing"
+        return int(((nuisances.observation < self.min_observed) & seen).sum())
 
     def _fit_effects(self, Z: np.ndarray, observed: Observed, nuisances: Nuisances) -> EffectModels | None:
         """Models of effects from these rows' doubly robust rewards; None where nobody asked for them."""
@@ -497,6 +473,23 @@ class RewardEstimator(NestedParameters):
         if self.models_regression_ is not None:
             outcomes = np.median([r.untargeted(Z) for r in self.repeats_], axis=0)
         return fit_effects(learner, Z, rewards, least, observed.weight, plan, outcomes)
+
+    def _keep_target(self, nuisances: Nuisances, observed: Observed, X: Table | None, W: Table | None) -> None:
+        """Store what tells study and target apart, count whose weight is lowered, and warn of too little overlap."""
+        self.participation_ = self.target_ratio_ = None
+        self.n_lowered_ = 0
+        if nuisances.ratio is None or observed.study is None:
+            return
+        odds = self.repeats_[0].study_odds
+        chance = pd.Series(odds / (odds + nuisances.ratio), index=observed.index, name="participation")
+        self.participation_ = chance
+        self.target_ratio_ = pd.Series(nuisances.ratio, index=observed.index, name="target_ratio")
+        self.n_lowered_ = int((nuisances.ratio > self.max_target_weight)[observed.study].sum())
+        warn_if_lowered(self.n_lowered_, int(observed.study.sum()), self.max_target_weight)
+        support = target_support(
+            covariate_table((X, W)), observed.study, nuisances.ratio, self.max_target_weight, observed.sampling_weight
+        )
+        support.warn(" target_overlap says where.", stacklevel=6)  # who called fit, past its decorators
 
     @by_default_settings
     @aligns_rows
@@ -573,23 +566,6 @@ class RewardEstimator(NestedParameters):
         """Outcomes of the rows of the fit, completed where they were censored or missing; zero for the target, (n,)."""
         check_is_fitted(self, "rewards_")
         return self._completed
-
-    def _keep_target(self, nuisances: Nuisances, observed: Observed, X: Table | None, W: Table | None) -> None:
-        """Store what tells study and target apart, count whose weight is lowered, and warn of too little overlap."""
-        self.participation_ = self.target_ratio_ = None
-        self.n_lowered_ = 0
-        if nuisances.ratio is None or observed.study is None:
-            return
-        odds = self.repeats_[0].study_odds
-        chance = pd.Series(odds / (odds + nuisances.ratio), index=observed.index, name="participation")
-        self.participation_ = chance
-        self.target_ratio_ = pd.Series(nuisances.ratio, index=observed.index, name="target_ratio")
-        self.n_lowered_ = int((nuisances.ratio > self.max_target_weight)[observed.study].sum())
-        warn_if_lowered(self.n_lowered_, int(observed.study.sum()), self.max_target_weight)
-        support = target_support(
-            covariate_table((X, W)), observed.study, nuisances.ratio, self.max_target_weight, observed.sampling_weight
-        )
-        support.warn(" target_overlap says where.", stacklevel=5)  # who called fit, past its two decorators
 
     @overload
     def fit_predict(self, study: CallArguments, /) -> pd.DataFrame: ...
@@ -690,15 +666,13 @@ class RewardEstimator(NestedParameters):
         InputError
             If a treatment is unknown or an argument given at fit is missing.
         """
-        scheme, observed, nuisances = self._of_new_rows(
-            Y, T, X, W, propensity, regression, groups, event, entry, instrument, study, sample_weight
-        )
+        check_is_fitted(self, "rewards_")
+        columns = StudyColumns(
+            Y, T, X=X, W=W, propensity=propensity, regression=regression, groups=groups, event=event, entry=entry,
+            instrument=instrument, study=study, sample_weight=sample_weight,
+        )  # fmt: skip
+        scheme, observed, nuisances = NewRows(self, columns).judged()
         return _finite(scheme.rewards(observed, nuisances), observed, self.treatments_)
-
-    def _scheme(self) -> Scheme:
-        """The scheme of the fit, with what it learnt there."""
-        scheme = resolve_scheme(self, self.treatments_, self.participation_ is not None)
-        return replace(scheme, stage=self.first_stage_) if isinstance(scheme, InstrumentalVariable) else scheme
 
     @shares_documentation(predict_rewards)
     @either_order
@@ -742,142 +716,22 @@ class RewardEstimator(NestedParameters):
             If a treatment is unknown, an argument given at fit is missing, or ``regression`` is not needed.
         """
         check_is_fitted(self, "rewards_")
-        if self.offers_ is not None:
-            scheme, observed, nuisances = self._of_new_rows(
-                Y, T, X, W, propensity, regression, groups, event, entry, instrument, study, sample_weight
-            )
-            assert isinstance(scheme, InstrumentalVariable), "there are offers"
-            return pd.Series(scheme.effects(observed, nuisances)[1], index=observed.index)
-        observed = self._observed_again(Y, T, event, entry, instrument, study, sample_weight)
-        Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
-        scheme = self._scheme()
-        if self._missing_outcome == WEIGHT:
-            self._refuse_missing(regression=regression)
-        elif regression is not None and not isinstance(scheme, DoublyRobustTarget):
-            raise InputError("regression is used only where outcomes may be missing; leave it out.")
-        if regression is not None:
-            regression = outcome_matrix(regression, observed.n, self.treatments_)
-        if not isinstance(scheme, DoublyRobustTarget):
-            return pd.Series(self._completed_again(observed, Z, cluster, regression).y, index=observed.index)
-        nuisances = self._of_status_quo(observed, Z, cluster, regression)
-        observed = self._completed_again(observed, Z, cluster, regression)
-        return pd.Series(scheme.own_outcomes(observed, nuisances), index=observed.index)
-
-    def _of_status_quo(self, observed: Observed, Z: np.ndarray, cluster, regression) -> Nuisances:
-        """Nuisances of new rows, with the probabilities of treatment that anybody in the study had."""
-        constant = None
-        if self._constant_propensity is not None:
-            constant = propensity_matrix(self._constant_propensity, observed.n, self.treatments_)
-        known = None if regression is None else outcome_matrix(regression, observed.n, self.treatments_)
-        given = Nuisances(known, constant)
-        estimated = median_of_repeats([r.predict_new(Z, cluster, given) for r in self.repeats_])
-        return replace(
-            estimated,
-            regression=estimated.regression if known is None else known,
-            propensity=estimated.propensity if constant is None else constant,
-        )
+        columns = StudyColumns(
+            Y, T, X=X, W=W, propensity=propensity, regression=regression, groups=groups, event=event, entry=entry,
+            instrument=instrument, study=study, sample_weight=sample_weight,
+        )  # fmt: skip
+        return NewRows(self, columns).own_outcomes()
 
     def status_quo_of_costs(
         self, observed: Observed, costs: np.ndarray, X: Table | None = None, W: Table | None = None
     ) -> np.ndarray:
         """As :meth:`predict_own_outcomes`, of what treatments cost, ``costs`` (n, K), in place of outcomes, (n,)."""
         Z = self.covariates_.matrix(X, W, observed.n)
-        nuisances = self._of_status_quo(observed, Z, None, costs)
+        nuisances = of_status_quo(self, observed, Z, None, costs)
         paid = replace(observed, y=costs[np.arange(observed.n), observed.arm])
-        scheme = self._scheme()
+        scheme = scheme_of(self)
         assert isinstance(scheme, DoublyRobustTarget), "there is a target"
         return scheme.own_outcomes(paid, nuisances)
-
-    def _completed_again(self, observed: Observed, Z: np.ndarray, cluster, regression) -> Observed:
-        """What was observed of new rows, outcomes completed; ``regression`` (n, K): expected ones if known."""
-        if observed.times is not None:
-            if self._curves is not None:
-                return completed(observed, by_curves(observed, self._curves)[0])
-            parts = [(r.completed, r.held_out_of(cluster)) for r in self.repeats_]
-            each = [part.of_new(observed, Z, held_out) for part, held_out in parts if part is not None]
-            return completed(observed, np.median(each, axis=0))
-        if self._missing_outcome != WEIGHT:
-            return observed
-        known = Nuisances(regression)
-        repeats = [r.predict_new(Z, cluster, known, observed.arm) for r in self.repeats_]
-        nuisances = median_of_repeats(repeats) if repeats else Nuisances()
-        if regression is not None:
-            nuisances = replace(nuisances, regression=known.regression)
-        return complete_missing(observed, nuisances, self.min_observed)
-
-    def _of_new_rows(
-        self, Y, T, X, W, propensity, regression, groups, event, entry, instrument, study, sample_weight
-    ) -> tuple[Scheme, Observed, Nuisances]:
-        """The scheme, what was observed of new rows, outcomes completed, and their nuisances."""
-        check_is_fitted(self, "rewards_")
-        observed = self._observed_again(Y, T, event, entry, instrument, study, sample_weight)
-        Z, cluster = self.covariates_.matrix(X, W, observed.n), self._row_of_cluster(groups, observed.n)
-        scheme = self._scheme()
-        by_curves_at_fit = self._curves is not None and "regression" not in self._given_at_fit
-        if by_curves_at_fit and scheme.needs_regression and regression is None:
-            regression = self._tiled_means(observed.n)
-        given = self._by_shares(self._given_again(propensity, regression, observed, scheme), observed.n)
-        repeats = [r.predict_new(Z, cluster, given) for r in self.repeats_]
-        nuisances, _ = self._complete(scheme, given, repeats, observed)
-        observed = self._completed_again(observed, Z, cluster, nuisances.regression)
-        return scheme, observed, nuisances
-
-    def _observed_again(self, Y, T, event, entry, instrument, study, sample_weight) -> Observed:
-        """What was observed of new rows, with the horizon and the target of the fit; arms are offers, if there are."""
-        for name, given, fitted in (
-            ("instrument", instrument, self.offers_),
-            ("study", study, self.participation_),
-        ):
-            if (given is not None) is not (fitted is not None):
-                was = "was not" if fitted is None else "was"
-                raise InputError(f"{name} {was} given at fit; do the same for the new rows.")
-        whose: dict[str, Any] = {
-            "instrument": instrument, "offers": self.offers_, "study": study, "sample_weight": sample_weight,
-        }  # fmt: skip
-        observed = self._outcomes_again(Y, T, event, entry, whose)
-        return observed if observed.instrument is None else observed.by_offer()
-
-    def _outcomes_again(self, Y, T, event, entry, whose: dict[str, Any]) -> Observed:
-        if self.horizon_ is None:
-            if event is not None or entry is not None or is_structured(Y):
-                raise InputError("No event was given at fit, where outcomes were numbers; leave event and entry out.")
-            return observe(Y, T, treatments=self.treatments_, missing_outcome=self._missing_outcome, **whose)
-        if event is None and not is_structured(Y):
-            raise InputError(
-                "Outcomes were times to an event at fit; give the new rows as a study with outcome=TimeToEvent(...)."
-            )
-        if (entry is not None) is not self._has_entry:
-            was = "was" if self._has_entry else "was not"
-            raise InputError(f"entry {was} given at fit; do the same for the new rows.")
-        return observe(
-            Y, T, treatments=self.treatments_, event=event, entry=entry, horizon=self.horizon_, target=self.target_,
-            cause=self._cause, **whose,
-        )  # fmt: skip
-
-    def _complete_by_curves(
-        self, Z: np.ndarray, observed: Observed, scheme: Scheme, given: Nuisances
-    ) -> tuple[Observed, Nuisances]:
-        """Without covariates, times are completed by the product-limit curves of every treatment."""
-        if observed.times is None or Z.shape[1] > 0:
-            return observed, given
-        refuse_own_models(model_event=self.model_event, model_censoring=self.model_censoring)
-        if scheme.needs_regression and given.regression is None:
-            refuse_own_models(model_regression=self.model_regression)
-        self._curves: tuple[MarginalCurve, ...] | None = curves_of(observed, self.min_observed)
-        if scheme.needs_regression and given.regression is None:
-            given = replace(given, regression=self._tiled_means(observed.n))
-        outcome, raised = by_curves(observed, self._curves)
-        self.n_raised_ = int(raised.sum())
-        return completed(observed, outcome), given
-
-    def _tiled_means(self, n: int) -> np.ndarray:
-        """What the curves say of every arm, for so many rows, (n, K)."""
-        assert self._curves is not None, "there are no covariates"
-        return np.tile([curve.mean for curve in self._curves], (n, 1))
-
-    def _count_raised(self, nuisances: Nuisances, seen: np.ndarray) -> int:
-        assert nuisances.observation is not None, "some outcomes are missing"
-        return int(((nuisances.observation < self.min_observed) & seen).sum())
 
     @shares_documentation(predict_rewards)
     @by_default_settings
@@ -909,7 +763,7 @@ class RewardEstimator(NestedParameters):
         Z = self.covariates_.matrix(X, W)
         if not len(Z):
             raise InputError("X has no rows; pass at least one.")
-        cluster = self._row_of_cluster(groups, len(Z))
+        cluster = row_of_cluster(self, groups, len(Z))
         nuisances = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_])
         values = nuisances.regression
         if self.offers_ is not None:
@@ -950,7 +804,7 @@ class RewardEstimator(NestedParameters):
         Z = self.covariates_.matrix(X, W)
         if not len(Z):
             raise InputError("X has no rows; pass at least one.")
-        cluster = self._row_of_cluster(groups, len(Z))
+        cluster = row_of_cluster(self, groups, len(Z))
         chances = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_]).propensity
         assert chances is not None, "models of treatment were fitted"
         table = X if X is not None else W
@@ -1055,158 +909,8 @@ class RewardEstimator(NestedParameters):
             return replace(repeat, propensity=replace(repeat.propensity, models=chosen))
 
         other.repeats_ = tuple(map(alone, self.repeats_))
-        other.models_propensity_ = other._all_models("propensity")
+        other.models_propensity_ = all_models(other.repeats_, "propensity")
         return other
-
-    def _given_again(self, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
-        """As :func:`given_nuisances` for new rows: what was given row by row at fit must be given for them, too."""
-        propensity = self._constant_propensity if propensity is None else propensity
-        self._refuse_missing(propensity=propensity, regression=regression)
-        return given_nuisances(self, propensity, regression, observed, scheme)
-
-    def _refuse_missing(self, **given: Any) -> None:
-        """Refuse to do without what was given row by row at fit."""
-        for name, value in given.items():
-            if value is None and name in self._given_at_fit:
-                raise InputError(f"{name} was given row by row at fit; pass it for the new rows as well.")
-
-    def _remember(self, observed: Observed, groups, propensity, regression) -> None:
-        times = observed.times
-        self.horizon_ = None if times is None else times.horizon
-        self.target_ = None if times is None else times.target.name
-        self._has_entry = times is not None and times.entry is not None
-        self._curves, self._shares = None, {}
-        self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = self.exclusion_bias_ = None
-        self.first_stage_ = None
-        self.n_weak_ = 0
-        self.n_raised_, self.observation_ = 0, None
-        self._group_labels = None if groups is None else as_series(groups, "groups").to_numpy()
-        given = {"propensity": propensity, "regression": regression}
-        self._given_at_fit = {name for name, value in given.items() if value is not None}
-        constant = propensity is not None and is_constant(propensity, observed.n, observed.n_arms)
-        self._constant_propensity = propensity if constant else None
-
-    def _cross_fit(self, Z, whole: Observed, scheme: Scheme, given: Nuisances) -> tuple:
-        """Every repetition's nuisances; empty if the scheme needs nothing beyond what is given."""
-        observed = whole.of_study()
-        random_state = check_random_state(self.random_state)
-        seed, has_covariates = random_state.randint(2**31 - 1), Z.shape[1] > 0
-        regression = propensity = None
-        if scheme.needs_regression and given.regression is None:
-            y = observed.y if observed.seen is None else observed.y[observed.seen]
-            regression = resolve_outcomes(self.model_regression, y, has_covariates, seed)
-        if scheme.needs_propensity and given.propensity is None:
-            propensity = resolve_arms(self.model_propensity, has_covariates)
-        hazards = observation = uptake = None
-        if observed.took is not None and given.uptake is None:
-            uptake = resolve_uptake(self.model_uptake, observed.took, has_covariates, seed)
-        if observed.times is not None:
-            hazards = resolve_hazards(self.model_event, self.model_censoring, self._has_entry)
-        if observed.seen is not None:
-            observation = resolve_observation(self.model_observation)
-        to_target = whole.study is not None
-        learners = (regression, propensity, hazards, observation, uptake)
-        if all(learner is None for learner in learners) and not to_target:
-            return ()
-        plans = [
-            whole.folds(self.cv, random_state.randint(2**31 - 1), whose=f" of {self._called}")
-            for _ in range(self.n_repeats)
-        ]
-
-        if to_target:
-            return self._cross_fit_for_target(Z, whole, plans, given, regression, propensity, hazards, observation)
-
-        def divisor(estimated: np.ndarray | None) -> np.ndarray | None:
-            if not scheme.needs_propensity:
-                return None
-            chances = given.propensity if estimated is None else estimated
-            return None if chances is None else np.maximum(chances, max(self.min_propensity, LEAST_DIVISOR))
-
-        repeats = cross_fit(
-            Z, observed, plans, regression, propensity, self.executor, hazards=hazards, observation=observation,
-            floor=self.min_observed, divisor=divisor,
-        )  # fmt: skip
-        if uptake is None:
-            return repeats
-        return tuple(cross_fit_uptake(uptake, repeat, Z, observed, divisor, self.executor) for repeat in repeats)
-
-    def _cross_fit_for_target(
-        self, Z, whole: Observed, plans: list[FoldPlan], given: Nuisances, regression, propensity, hazards, observation
-    ) -> tuple[CrossFitted, ...]:
-        """Models of outcomes and treatments from the study's rows, of who is of the study from all; for all rows."""
-        study = whole.study
-        assert study is not None, "there is a target"
-        own, observed = np.flatnonzero(study), whole.of_study()
-        of_study = fit_participation(resolve_participation(self.model_study), Z, whole, plans, self.executor)
-        odds = 1.0 / share_of_target(study, whole.sampling_weight) - 1.0
-        ratios = [
-            odds * each.predictions[:, 0] / np.maximum(each.predictions[:, 1], LEAST_DIVISOR) for each in of_study
-        ]
-        ratio = np.clip(np.median(ratios, axis=0)[own], LEAST_DIVISOR, self.max_target_weight)
-
-        def divisor(estimated: np.ndarray | None) -> np.ndarray | None:
-            chances = None if given.propensity is None else given.propensity[own]
-            chances = chances if estimated is None else estimated
-            least = max(self.min_propensity, LEAST_DIVISOR)
-            return None if chances is None else np.maximum(chances, least) / ratio[:, None]
-
-        inner = [FoldPlan(plan.fold[own], plan.n_folds) for plan in plans]
-        found = cross_fit(
-            Z[own], observed, inner, regression, propensity, self.executor, hazards=hazards, observation=observation,
-            floor=self.min_observed, divisor=divisor,
-        )  # fmt: skip
-        assignments: list[CrossFit | None] = [None] * len(plans)
-        if given.propensity is not None and self._constant_propensity is None:
-            learner = resolve_arms(self.model_propensity, True)
-            each = cross_fit(Z[own], observed.without_times(), inner, None, learner, self.executor)
-            wholes = [part.over_all(Z, study, plan) for part, plan in zip(each, plans, strict=True)]
-            assignments = [part.propensity for part in wholes]
-        return tuple(
-            replace(part.over_all(Z, study, plan), participation=chance, study_odds=odds, assignment=assignment)
-            for part, plan, chance, assignment in zip(found, plans, of_study, assignments, strict=True)
-        )
-
-    def _all_models(self, nuisance: str) -> tuple | None:
-        parts = [getattr(repeat, nuisance) for repeat in self.repeats_]
-        if not parts or parts[0] is None:
-            return None
-        return tuple(m for part in parts for m in (part.by_arm() if nuisance == "regression" else part.models))
-
-    def _complete(
-        self, scheme: Scheme, given: Nuisances, repeats: list[Nuisances], observed: Observed
-    ) -> tuple[Nuisances, int]:
-        """Given and estimated nuisances together, estimated propensities clipped; and the number of clipped rows."""
-        estimated = median_of_repeats(repeats) if repeats else Nuisances()
-        m, p, n_clipped, raw = given.regression, given.propensity, 0, None
-        uptake = estimated.uptake if given.uptake is None else given.uptake
-        if m is None:
-            m = estimated.regression
-        if p is None and estimated.propensity is not None:
-            raw, divided = estimated.propensity, divided_by(scheme, observed.treatments)
-            own = slice(None) if observed.study is None else observed.study
-            p = raw.copy()
-            p[own], n_clipped = clip(raw[own], self.min_propensity, observed.treatments, divided)
-        if p is not None and observed.study is not None and estimated.assignment is not None:
-            p = np.where(observed.study[:, None], p, estimated.assignment)
-        nuisances = Nuisances(
-            m, p, raw, estimated.observation, uptake=uptake, ratio=estimated.ratio, assignment=estimated.assignment
-        )
-        return nuisances, n_clipped
-
-    def _row_of_cluster(self, groups, n: int) -> np.ndarray | None:
-        """A row of the fit from each row's cluster (its fold tells which models missed it); -1 for new clusters."""
-        if groups is None:
-            return None
-        series = as_series(groups, "groups")
-        if len(series) != n:
-            raise InputError(f"groups has {len(series)} rows, but {n} are needed; give every row a cluster.")
-        if self._group_labels is None or self.folds_ is None:
-            raise InputError(
-                "groups was not given at fit, so no model is known to have missed a cluster; leave it out."
-            )
-        first = pd.Series(self._group_labels).drop_duplicates()
-        row_of = pd.Series(first.index, index=first.to_numpy())
-        return series.map(row_of).fillna(-1).to_numpy().astype(np.int64)
 
 
 def _finite(rewards: np.ndarray, observed: Observed, treatments: np.ndarray) -> pd.DataFrame:

@@ -239,7 +239,7 @@ class SequentialScores:
             return np.empty((0, side.course.decisions[s].n_arms))
         if self.estimator == PLUG_IN_ESTIMATE:
             return self._predicted(model, side)
-        missing = np.isnan(outcome).any() and model._missing_outcome != WEIGHT
+        missing = np.isnan(outcome).any() and model._memory.missing_outcome != WEIGHT
         assert not missing, "people were lost among those who judge only where some were among those who learn"
         arguments = {"Y": outcome, "T": side.course.decisions[s].given(side.rows), **side.known.arguments}
         if self.estimator == INVERSE_PROBABILITY:
