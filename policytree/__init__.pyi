@@ -38,6 +38,7 @@ from policytree.evaluation.instruments.offer_rule import offer_rule as offer_rul
 from policytree.evaluation.instruments.summary import instrument_summary as instrument_summary
 from policytree.evaluation.leaves.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves.summary import leaf_summary as leaf_summary
+from policytree.evaluation.policy_value.benchmark_covariates import nuisances_without as nuisances_without
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value as cross_val_policy_value
 from policytree.evaluation.policy_value.effects import average_effect as average_effect
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards as HeldOutRewards
@@ -46,7 +47,6 @@ from policytree.evaluation.policy_value.values import policy_difference as polic
 from policytree.evaluation.policy_value.values import policy_value as policy_value
 from policytree.evaluation.regimes.cross_val import cross_val_regime_value as cross_val_regime_value
 from policytree.evaluation.regimes.tables import RegimeValueTable as RegimeValueTable
-from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_without as nuisances_without
 from policytree.evaluation.sensitivity.exclusion import exclusion_sensitivity as exclusion_sensitivity
 from policytree.evaluation.sensitivity.marginal import marginal_sensitivity as marginal_sensitivity
 from policytree.evaluation.sensitivity.omitted_variables import omitted_variable_bounds as omitted_variable_bounds

@@ -21,7 +21,7 @@ from policytree.report.base import Report
 from policytree.report.content import Content
 from policytree.report.material import About, Material, Study, checked_results
 from policytree.report.sections.answer import spoken, verdict_section, warnings_section
-from policytree.report.sections.credibility import gated, means_section, rewards_check
+from policytree.report.sections.credibility import gated, means_section
 from policytree.report.sections.depth import depth_section
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
 from policytree.report.sections.further import by_group_section, further_outcomes_section
@@ -177,8 +177,7 @@ class StudyReport(Report):
         encoded = model.encoder_.encode(study.X)
         self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
         material = Material(study, model, self.tree, encoded, checked_results(results))
-        check = rewards_check(study, material.rewards, material.learning)
-        material = replace(material, results=gated(study, check, material.results))
+        material = replace(material, results=gated(study, material.results))
         values = material.only(PolicyValueTable)
         self.verdict: Verdict | None = None if values is None else spoken(material, values.verdict)
         self.content = make_content(material)
