@@ -69,7 +69,7 @@ def test_a_clear_question_passes_all_gates():
     X, T, Y = trial(effect=1.0)
     found = judged(X, T, Y, propensity=0.5, control="placebo")
     assert found.strength == "supported" and str(found).startswith("Give drug to everybody")
-    assert list(states(found)) == ["direction", "given chances", "data check", "rewards"]
+    assert list(states(found)) == ["direction", "assignment", "given chances", "data check", "rewards"]
     assert set(states(found).values()) == {"supported"}
 
 
@@ -86,7 +86,9 @@ def test_an_open_direction_is_asked_about_first():
     X, T, Y = trial(effect=1.0)
     found = judged(X, T, Y, direction=None, propensity=0.5, control="placebo")
     assert found.strength == "fragile" and found.rule == "always drug"
-    assert str(found).startswith("Nobody said whether more 'score' is better: this holds only if it is. Give drug")
+    assert str(found).startswith(
+        "This is fragile: nobody said whether more 'score' is better, and this holds only if it is. Give drug"
+    )
 
 
 def test_one_number_other_than_a_half_needs_a_label():
@@ -130,7 +132,7 @@ def test_few_rows_with_estimated_chances_are_fragile():
     X, T, Y = trial(effect=1.0)
     found = judged(X, T, Y, control="placebo")
     assert states(found)["rows"] == found.strength == "fragile" and found.rule == "always drug"
-    assert str(found).startswith("With 300 rows and estimated probabilities")
+    assert str(found).startswith("This is fragile: with 300 rows and estimated probabilities")
     assert states(judged(*trial(n=600, effect=1.0)))["rows"] == "supported"
 
 
@@ -205,10 +207,13 @@ def test_a_strong_confounder_that_was_seen_is_the_measure_in_python():
     """Without the column the drug looks 1.1 worse: more than an effect of .6, less than one of 3."""
     weak, strong = (judged(*observed(effect), control="placebo") for effect in (0.6, 3.0))
     assert weak.rule == strong.rule == "always drug"
-    assert list(states(strong)) == ["direction", "data check", "rewards", "rows", "hidden confounder"]
+    assert list(states(strong)) == ["direction", "assignment", "data check", "rewards", "rows", "hidden confounder"]
     assert set(states(strong).values()) == {"supported"}
     assert [name for name, state in states(weak).items() if state != "supported"] == ["hidden confounder"]
-    assert str(weak).startswith("A hidden confounder as strong as sick could explain always drug - always placebo (+0.")
+    assert str(weak).startswith(
+        "This is fragile: a hidden confounder as strong as sick could explain always drug - always placebo (+0."
+    )
+    assert str(weak).endswith("This assumes that, given the covariates, who got which treatment was as good as random.")
     assert "hidden confounder" not in states(judged(*observed(0.6), control="placebo", benchmarks=0))
 
 

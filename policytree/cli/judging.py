@@ -44,7 +44,7 @@ from policytree.report.sections.answer import gates_table
 from policytree.report.sections.credibility import make_means_section, rewards_check
 from policytree.report.sections.further import further_section, groups_section
 from policytree.report.sections.question import check_section, question_section
-from policytree.report.sections.values import rules_table, status_quo_words
+from policytree.report.sections.values import other_interval, rules_table, status_quo_words
 from policytree.study_check import StudyCheck
 from policytree.study_check.directions import direction_of
 from policytree.trees.tree import Tree
@@ -412,7 +412,7 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
     text = (
         f"{mean[0].upper()}{mean[1:]} if everybody followed the rule; {better} is better, and a difference {sign} zero "
         f"speaks for the tree. {status_quo_words(values.estimates)} "
-        f"{values.against_best.statement(values.digits)} {WHY_WIDER} "
+        f"{' '.join([values.against_best.statement(values.digits), WHY_WIDER, *other_interval(values)])} "
         f"By {rows} of {study.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
         f"{study.propensity_text}. The tree was not learnt again; values and intervals hold only if all rows are new. "
         "The whole table of the design is recognised and refused; a part of it is not, so make sure that no row had a "

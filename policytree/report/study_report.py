@@ -33,7 +33,7 @@ from policytree.report.sections.robustness import sensitivity_section, stability
 from policytree.report.sections.support import support_section
 from policytree.report.sections.survival import survival_section
 from policytree.report.sections.target import target_section
-from policytree.report.sections.tree import not_recommended, rule_section, tree_section
+from policytree.report.sections.tree import not_recommended, rule_sections
 from policytree.report.sections.values import values_sections
 from policytree.study_check import check_study
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
@@ -310,7 +310,7 @@ def _frame(table: Any) -> pd.DataFrame:
 
 def make_content(material: Material) -> Content:
     """All sections that have content, in their order."""
-    study, rule = material.study, (tree_section(material), rule_section(material))
+    study, rule = material.study, rule_sections(material)
     recommended = not_recommended(material) is None  # or nobody knows
     check, suspicious = check_section(study), bool(study.check.of("serious") or study.check.of("warning"))
     first = [

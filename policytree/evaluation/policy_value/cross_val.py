@@ -507,9 +507,12 @@ def _told(verdict: Verdict, estimator, data: Data, validation: Validation, repet
     if reference is None or seen.study is not None:
         return replace(verdict, in_words=in_words)
     own = seen.treatments[seen.arm[rows]]
+    labels = {f"always {label}": label for label in seen.treatments}
     if reference != STATUS_QUO:
-        own = next(label for label in seen.treatments if f"always {label}" == reference)
+        own = labels[reference]
     policies = [r.policy for r in repetitions] if shown is None else [shown]
+    if verdict.rule in labels and verdict.rule != reference:
+        policies = [np.full(len(rows), labels[verdict.rule])]
     weight = None if seen.sample_weight is None else seen.sample_weight[rows]
     changed = float(np.mean([np.average(policy != own, weights=weight) for policy in policies]))
     return replace(verdict, in_words=in_words, changed=changed)

@@ -2,6 +2,7 @@
 
     name               fails where                                                                     state
     direction          nobody said which outcomes are better, and the outcome's name does not tell     fragile
+    assignment         never: it says how treatments were assigned
     given chances      the shares of treatments refute the probabilities that were given               cannot be said
     data check         a serious finding: a leak, a later measurement, censoring, repeated ids         cannot be said
     rewards            arms' mean rewards leave their raw means in a randomised study, leave the       cannot be said
@@ -24,7 +25,7 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 
 from policytree.evaluation.policy_value.confounding import Hidden
-from policytree.evaluation.policy_value.gate import FRAGILE, SUPPORTED, UNSAID, Gate
+from policytree.evaluation.policy_value.gate import ASSIGNMENT, FRAGILE, SUPPORTED, UNSAID, Gate
 from policytree.evaluation.policy_value.refits import Support
 from policytree.evaluation.policy_value.verdict import SecondOpinion
 from policytree.study_check import KNOWN, LOOKS_RANDOMISED, NEVER_TREATED, StudyCheck, about_offers, check_rewards
@@ -82,7 +83,7 @@ class Evidence:
 def gates_of(evidence: Evidence) -> tuple[Gate, ...]:
     """All gates, in the order in which a reader asks; those that are passed too."""
     seen, given = _assigned(evidence.seen, evidence.given)
-    gates = [direction_gate(evidence.direction)]
+    gates = [direction_gate(evidence.direction), assignment_gate(seen, evidence.drawn, given is not None)]
     if given is not None:
         gates.append(chances_gate(seen, given))
     gates.append(check_gate(evidence.check, evidence.seen.n))
@@ -110,6 +111,15 @@ def direction_gate(direction: Direction) -> Gate:
     if direction.known:
         return Gate("direction", SUPPORTED, direction.reason)
     return Gate("direction", FRAGILE, direction.reason, direction.remedy)
+
+
+def assignment_gate(seen: Observed, drawn: bool, known: bool) -> Gate:
+    """How treatments, or offers, were assigned."""
+    if drawn:
+        how = "with known probabilities" if known else "at random"
+        return Gate(ASSIGNMENT, SUPPORTED, f"{seen.what}s were assigned {how}")
+    reason = f"this assumes that, given the covariates, who got which {seen.what} was as good as random"
+    return Gate(ASSIGNMENT, SUPPORTED, reason)
 
 
 def check_gate(check: StudyCheck, n: int) -> Gate:

@@ -46,6 +46,18 @@ def leaves_of(material: Material) -> pd.DataFrame | None:
     )  # fmt: skip
 
 
+def rule_sections(material: Material) -> tuple[Section, ...]:
+    """The tree and its rule in words; of a tree that asks nothing no picture, and no rule where there is a verdict."""
+    if not gives_all_the_same(material):
+        return tree_section(material), rule_section(material)
+    return (rule_section(material),) if material.only(PolicyValueTable) is None else ()
+
+
+def gives_all_the_same(material: Material) -> bool:
+    """Whether the tree asks nothing."""
+    return material.tree.node_count == 1
+
+
 def tree_section(material: Material) -> Section:
     """Picture, questions and leaves."""
     tree, summary = material.tree, leaves_of(material)
