@@ -78,7 +78,7 @@ def test_held_out_scores_are_those_of_trees_of_the_other_folds():
     tree._prepare(X, rewards)
     rows = depth_choice.RewardRows(X, -rewards, np.ones(120))
     plans = [depth_choice._folds(rows, np.random.RandomState(k)) for k in range(2)]
-    scores, n_leaves = depth_choice.held_out_scores(tree, rows, [1, 2], 0.01, plans)
+    scores, n_leaves = depth_choice.held_out_scores(tree, rows, [(1, None), (2, None)], 0.01, plans)
     wanted, leaves = np.zeros((2, 120)), np.zeros(2)
     for plan in plans:
         for train, test in plan.splits():
