@@ -1,7 +1,7 @@
 """Fewer leaves within the error of the best: what the simplest rule costs, and how many splits on noise it avoids.
 
     python benchmarks/fewest_leaves.py                      # all designs, 40 draws each: some minutes on one core
-    python benchmarks/fewest_leaves.py --draws 10
+    python benchmarks/fewest_leaves.py --draws 10 --design "exclusive or"
 
 Trees of the depth that data choose (`max_depth="auto"`, `regularization="auto"`), and those of them with the fewest
 leaves whose cross-validated value is within so many standard errors of the best (`max_leaf_nodes="auto"` takes one).
@@ -23,7 +23,6 @@ from reporting import machine, markdown_head, markdown_table
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import PolicyTree, RewardEstimator
-from policytree.estimators import depth_choice
 from policytree.estimators.leaf_sizes import default_leaf_sizes
 
 RESULTS = Path(__file__).parent / "results" / "fewest_leaves.md"
@@ -57,10 +56,17 @@ def run(study: Study, n: int, draw: int, noise: set[int], new: np.ndarray) -> li
     )
     leaf, per_arm = default_leaf_sizes(Y, T, rewards.shape[1])
     tree = PolicyTree("auto", "auto", min_samples_leaf=leaf, min_samples_per_treatment=per_arm, random_state=draw)
-    rows = []
+    tree.set_params(max_leaf_nodes="auto").fit(X, rewards.to_numpy(), T)
+    size, table, rows = (
+        {"max_depth": tree.max_depth_, "regularization": tree.regularization_},
+        tree.depth_choice_.leaves,
+        [],
+    )
     for name, within in RULES.items():
-        depth_choice.WITHIN = within or 0.0
-        tree.set_params(max_leaf_nodes=None if within is None else "auto").fit(X, rewards.to_numpy(), T)
+        most = None
+        if within is not None and table is not None:
+            most = int(table["max_leaf_nodes"][table["behind"] <= within * table["standard_error"]].min())
+        tree = PolicyTree(**tree.get_params() | size | {"max_leaf_nodes": most}).fit(X, rewards.to_numpy(), T)
         arms, found = np.asarray(tree.predict(new)).astype(int), tree.tree_
         regret = float((means.max(axis=1) - means[np.arange(len(arms)), arms]).mean())
         splits = found.feature[~found.is_leaf]
@@ -87,13 +93,16 @@ def main() -> None:
     """Run all designs and keep the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=40)
-    draws, lines = parser.parse_args().draws, []
+    parser.add_argument("--design", action="append", choices=list(CHOSEN))
+    asked, lines = parser.parse_args(), []
     warnings.simplefilter("ignore")
     for name, (sizes, _) in CHOSEN.items():
+        if asked.design and name not in asked.design:
+            continue
         study, new = ALL[name], ALL[name].covariates(NEW, np.random.default_rng(99))
         noise = noise_columns(study)
         for n in sizes:
-            found = pd.DataFrame([row for k in range(draws) for row in run(study, n, k, noise, new)])
+            found = pd.DataFrame([row for k in range(asked.draws) for row in run(study, n, k, noise, new)])
             lines.append(line(name, n, found))
             print(" | ".join(lines[-1]), flush=True)
     names = [

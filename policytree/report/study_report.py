@@ -33,7 +33,7 @@ from policytree.report.sections.robustness import sensitivity_section, stability
 from policytree.report.sections.support import support_section
 from policytree.report.sections.survival import survival_section
 from policytree.report.sections.target import target_section
-from policytree.report.sections.tree import not_recommended, rule_sections
+from policytree.report.sections.tree import fragile_leaves, not_recommended, rule_sections
 from policytree.report.sections.values import values_sections
 from policytree.study_check import check_study
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
@@ -102,6 +102,8 @@ class StudyReport(Report):
         The model's tree with the shortest thresholds that send every row the same way: the one that is shown.
     verdict : Verdict or None
         The verdict as the report says it; None without held-out values.
+    fragile_leaves : dict of int to float
+        Leaves that come again in fewer than half of the resamples, if there are any, with that share.
 
     Raises
     ------
@@ -180,6 +182,7 @@ class StudyReport(Report):
         material = replace(material, results=gated(study, material.results))
         values = material.only(PolicyValueTable)
         self.verdict: Verdict | None = None if values is None else spoken(material, values.verdict)
+        self.fragile_leaves = fragile_leaves(material)
         self.content = make_content(material)
 
 
