@@ -71,7 +71,7 @@ def rejections(rng: np.random.Generator, cell: tuple, effect: float, runs: int) 
         nuisances = {"regression": estimator.regression_, "propensity": estimator.propensity_}
         pooled = calibration_test(**rows, **nuisances)
         p = {"both": found.p_value, "predicted": found.p_predicted, "linear": found.p_linear,
-             "pooled folds": pooled["p_adjusted"].min()}  # fmt: skip
+             "pooled folds": pooled["slope_p_adjusted"].min()}  # fmt: skip
         for name, value in p.items():
             hits.setdefault(name, []).append(value < LEVEL)
     return {name: float(np.mean(values)) for name, values in hits.items()}

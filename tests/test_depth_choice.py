@@ -72,7 +72,7 @@ def test_held_out_scores_are_those_of_trees_of_the_other_folds():
     tree._prepare(X, rewards)
     rows = depth_choice.RewardRows(X, -rewards, np.ones(120))
     plans = [depth_choice._folds(rows, np.random.RandomState(k)) for k in range(2)]
-    scores, n_leaves = depth_choice.held_out_scores(tree, rows, [1, 2], 0.01, plans)
+    scores, n_leaves = depth_choice.held_out_scores(tree, rows, [(1, None), (2, None)], 0.01, plans)
     wanted, leaves = np.zeros((2, 120)), np.zeros(2)
     for plan in plans:
         for train, test in plan.splits():
@@ -82,6 +82,52 @@ def test_held_out_scores_are_those_of_trees_of_the_other_folds():
                 leaves[i] += plain.get_n_leaves() / 10
     np.testing.assert_allclose(scores, wanted)
     np.testing.assert_allclose(n_leaves, leaves)
+
+
+def three_leaves(n: int, seed: int):
+    """Rewards of two arms: the second gains below a quarter of one covariate and above half of another."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    effect = np.where(X[:, 0] < -0.7, 1.0, np.where(X[:, 1] > 0, 1.0, -1.0))
+    return X, np.column_stack([np.zeros(n), effect]) + rng.normal(size=(n, 2))
+
+
+def test_the_fewest_leaves_within_the_error_of_the_best_are_taken():
+    X, rewards = three_leaves(600, 3)
+    tree = PolicyTree(max_depth="auto", max_leaf_nodes="auto", random_state=0).fit(X, rewards)
+    assert (tree.max_depth_, tree.max_leaf_nodes_, tree.get_n_leaves()) == (2, 3, 3)
+    table = tree.depth_choice_.leaves
+    assert table["max_leaf_nodes"].tolist() == [2, 3, 4]
+    within = table["behind"] <= table["standard_error"]
+    assert table["chosen"].tolist() == [False, True, False] and within.tolist()[:2] == [False, True]
+    assert "depth 2 of 0 to 3 and at most 3 leaves, chosen by" in str(tree.depth_choice_)
+    plain = PolicyTree(max_depth=2, max_leaf_nodes=3).fit(X, rewards)
+    assert plain.objective_value_ == tree.objective_value_
+    assert depth_choice.of_chosen_size(tree).get_params()["max_leaf_nodes"] == 3
+    less = PolicyTree("auto", max_leaf_nodes="auto", direction="minimize", random_state=0).fit(X, -rewards)
+    np.testing.assert_allclose(less.depth_choice_.leaves["behind"], table["behind"])
+    np.testing.assert_allclose(less.depth_choice_.leaves["value"], -table["value"])
+
+
+def test_leaves_are_chosen_only_where_a_tree_is():
+    X, rewards, _ = exclusive_or(200, 2, gain=0.0)
+    tree = PolicyTree("auto", "auto", max_leaf_nodes="auto", min_samples_leaf=16, random_state=0).fit(X, rewards)
+    assert tree.max_depth_ == 0 and tree.depth_choice_.leaves is None and tree.max_leaf_nodes_ is None
+    with pytest.raises(InputError, match="max_leaf_nodes='auto' goes with max_depth='auto'"):
+        PolicyTree(max_depth=2, max_leaf_nodes="auto").fit(X, rewards)
+    with pytest.raises(InputError, match="max_leaf_nodes must be an integer >= 1, 'auto' or None; got 'few'"):
+        PolicyTree("auto", max_leaf_nodes="few").fit(X, rewards)
+
+
+def test_every_refit_chooses_its_leaves_anew():
+    X, rewards = three_leaves(300, 4)
+    rng = np.random.default_rng(0)
+    T = rng.integers(0, 2, 300)
+    data = {"X": X, "propensity": 0.5}
+    model = DRPolicyTree(LINEAR, max_depth="auto", max_leaf_nodes="auto", cv=2, random_state=0)
+    found = cross_val_policy_value(model, rewards[np.arange(300), T], T, **data, cv=2, n_repeats=1, random_state=0)
+    assert all(tree.depth_choice_.leaves is not None for tree in found.trees if tree.max_depth_)
+    assert {tree.max_depth_ for tree in found.trees} - {0}, "some refit has a tree"
 
 
 def test_clusters_are_never_split(monkeypatch):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, chi2
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, cross_val_policy_value
+from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
+from policytree.evaluation.policy_value.confounding import Hidden, strongest
 from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
 from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
 from policytree.weighting.observed import observe
+from tests.cli.running import run
 
 HARM = (
     "died", "Died", "death30", "30day_mortality", "mortality_risk", "pain_score", "PainScore", "relapse.2y", "LOS",
@@ -64,7 +69,7 @@ def test_a_clear_question_passes_all_gates():
     X, T, Y = trial(effect=1.0)
     found = judged(X, T, Y, propensity=0.5, control="placebo")
     assert found.strength == "supported" and str(found).startswith("Give drug to everybody")
-    assert list(states(found)) == ["direction", "given chances", "data check", "rewards"]
+    assert list(states(found)) == ["direction", "assignment", "given chances", "data check", "rewards"]
     assert set(states(found).values()) == {"supported"}
 
 
@@ -81,7 +86,9 @@ def test_an_open_direction_is_asked_about_first():
     X, T, Y = trial(effect=1.0)
     found = judged(X, T, Y, direction=None, propensity=0.5, control="placebo")
     assert found.strength == "fragile" and found.rule == "always drug"
-    assert str(found).startswith("Nobody said whether more 'score' is better: this holds only if it is. Give drug")
+    assert str(found).startswith(
+        "This is fragile: nobody said whether more 'score' is better, and this holds only if it is. Give drug"
+    )
 
 
 def test_one_number_other_than_a_half_needs_a_label():
@@ -125,7 +132,7 @@ def test_few_rows_with_estimated_chances_are_fragile():
     X, T, Y = trial(effect=1.0)
     found = judged(X, T, Y, control="placebo")
     assert states(found)["rows"] == found.strength == "fragile" and found.rule == "always drug"
-    assert str(found).startswith("With 300 rows and estimated probabilities")
+    assert str(found).startswith("This is fragile: with 300 rows and estimated probabilities")
     assert states(judged(*trial(n=600, effect=1.0)))["rows"] == "supported"
 
 
@@ -166,8 +173,98 @@ def test_a_gate_that_failed_once_has_failed():
 
 
 def test_a_confounder_as_strong_as_a_covariate_makes_a_verdict_fragile():
-    assert confounder_gate("a - b", 0.3, {"age": -0.1, "sex": 0.2}).state == "supported"
-    gate = confounder_gate("a - b", 0.3, {"age": -0.4, "sex": 0.2})
+    assert confounder_gate(Hidden("a - b", 0.3, {"age": -0.1, "sex": 0.2})).state == "supported"
+    gate = confounder_gate(Hidden("a - b", 0.3, {"age": -0.4, "sex": 0.2}))
     assert gate.state == "fragile" and gate.reason.startswith(
         "A hidden confounder as strong as age could explain a - b"
     )
+    gate = confounder_gate(Hidden("a - b", 0.3, {}, problem="No column 'age'."))
+    assert gate.state == "fragile" and "was not computed (No column 'age')" in gate.reason
+
+
+# --- observational studies: the same gates wherever the question is asked ---
+
+
+def observed(effect, n=600, seed=0):
+    """The sick are treated and do worse; two further columns say nothing of either."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.integers(20, 80, size=n), "sick": rng.normal(size=n), "site": rng.choice([*"xyz"], n)})
+    T = np.where(rng.random(n) < 1 / (1 + np.exp(-1.5 * X["sick"])), "drug", "placebo")
+    Y = pd.Series(effect * (T == "drug") - X["sick"] + rng.normal(size=n), name="score")
+    return X, pd.Series(T, name="arm"), Y
+
+
+def test_the_columns_to_hide_are_those_that_decide_about_treatment_and_outcome():
+    X, T, Y = observed(1.0)
+    seen = observe(Y, T)
+    assert strongest(seen, X, None, 1) == ["sick"] and strongest(seen, X[["age"]], X[["sick"]], 1) == ["sick"]
+    assert set(strongest(seen, X, None, 9)) == {"age", "sick", "site"}
+    assert strongest(seen, X[["sick"]], None, 3) == strongest(seen, X, None, 0) == []
+    assert strongest(seen, X.assign(twice=2 * X["sick"])[["age", "site"]].to_numpy(dtype=object), None, 1) in ([0], [1])
+
+
+def test_a_strong_confounder_that_was_seen_is_the_measure_in_python():
+    """Without the column the drug looks 1.1 worse: more than an effect of .6, less than one of 3."""
+    weak, strong = (judged(*observed(effect), control="placebo") for effect in (0.6, 3.0))
+    assert weak.rule == strong.rule == "always drug"
+    assert list(states(strong)) == ["direction", "assignment", "data check", "rewards", "rows", "hidden confounder"]
+    assert set(states(strong).values()) == {"supported"}
+    assert [name for name, state in states(weak).items() if state != "supported"] == ["hidden confounder"]
+    assert str(weak).startswith(
+        "This is fragile: a hidden confounder as strong as sick could explain always drug - always placebo (+0."
+    )
+    assert str(weak).endswith("This assumes that, given the covariates, who got which treatment was as good as random.")
+    assert "hidden confounder" not in states(judged(*observed(0.6), control="placebo", benchmarks=0))
+
+
+def test_hiding_a_column_moves_what_its_omission_moves():
+    """By hand: the same nuisances without the column, and the same rules."""
+    X, T, Y = observed(0.6)
+    model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, direction="maximize",
+                         random_state=0)  # fmt: skip
+    model.fit(Y, T, X=X)
+    table = cross_val_policy_value(model, Y, T, X=X, cv=2, n_repeats=1, random_state=0, control="placebo")
+    means = [
+        np.subtract(*RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0)
+                    .fit(Y, T, X=columns).rewards_[["drug", "placebo"]].mean())
+        for columns in (X, X[["age", "site"]])
+    ]  # fmt: skip
+    assert table.hidden.moved["sick"] == pytest.approx(means[1] - means[0])
+    unfitted = cross_val_policy_value(clone(model), Y, T, X=X, cv=2, n_repeats=1, random_state=0, control="placebo")
+    assert unfitted.hidden.moved == pytest.approx(table.hidden.moved)
+    assert unfitted.verdict.gates == table.verdict.gates
+
+
+@pytest.mark.parametrize("effect", [0.6, 3.0])
+def test_python_and_design_pass_the_same_gates(effect, tmp_path):
+    X, T, Y = observed(effect, n=520)
+    frame = X.assign(arm=T, score=Y)
+    frame.to_csv(tmp_path / "study.csv", index=False)
+    code, out, err = run(
+        "design", tmp_path / "study.csv", "--treatment", "arm", "--outcome", "score", "--direction", "maximize",
+        "--max-depth", "1", "--cv", "2", "--repeats", "1", "--stability", "0", "--json", "-o", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    designed = json.loads(out)["verdict"]
+    study = Study(
+        pd.read_csv(tmp_path / "study.csv"), outcome="score", treatment="arm", covariates=list(X.columns),
+        direction="maximize",
+    )  # fmt: skip
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0, min_samples_per_treatment=8, min_samples_leaf=16)
+    found = cross_val_policy_value(model, study, cv=2, n_repeats=1, random_state=0, control="placebo").verdict
+    assert [(g.name, g.state) for g in found.gates] == [(g["name"], g["state"]) for g in designed["gates"]]
+    assert {"other models", "hidden confounder", "rows"} <= set(states(found))
+    assert states(found)["hidden confounder"] == ("fragile" if effect < 1 else "supported")
+    assert (found.strength, found.rule) == (designed["strength"], designed["rule"])
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())["verdict"]
+    assert saved["gates"] == designed["gates"]
+
+
+def test_trials_are_not_asked_what_observational_studies_are():
+    """Few rows, second models and hidden confounders do not matter where treatments were drawn by lot."""
+    X, T, Y = trial(n=200, effect=1.0)
+    for how in ({"randomized": True}, {"propensity": {"drug": 0.5, "placebo": 0.5}}):
+        found = judged(X, T, Y, control="placebo", **how)
+        assert found.strength == "supported" and found.rule == "always drug"
+        assert not {"rows", "other models", "hidden confounder"} & set(states(found))
+    assert states(judged(X, T, Y, control="placebo"))["rows"] == "fragile"

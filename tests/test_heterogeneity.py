@@ -86,7 +86,9 @@ def test_calibration_is_statsmodels(rng, n_arms, clustered):
     assert residual["effect"].tolist() == pytest.approx(theirs.params[:half].tolist(), abs=1e-9)
     assert residual["slope_error"].tolist() == pytest.approx(theirs.bse[half:].tolist(), abs=1e-9)
     freedom = 150 // 3 - 1 if clustered else 150 - 2 * half
-    assert residual["p_value"].tolist() == pytest.approx(stats.t.sf(theirs.tvalues[half:], freedom).tolist(), abs=1e-9)
+    assert residual["slope_p_value"].tolist() == pytest.approx(
+        stats.t.sf(theirs.tvalues[half:], freedom).tolist(), abs=1e-9
+    )
 
 
 def test_projection_is_statsmodels_and_leaves_out_what_repeats(rng):
@@ -146,7 +148,7 @@ def test_clusters_weights_categories_gaps_and_three_arms(rng):
     found = heterogeneity_test(**data, sample_weight=weight, estimator=estimator, baseline=2, random_state=0)
     assert found.table.index.tolist() == [0, 1]
     assert (found.n, found.n_clusters, found.baseline) == (330, 110, 2)
-    assert (found.table["p_adjusted"] >= found.table["p_value"]).all()
+    assert (found.table["slope_p_adjusted"] >= found.table["slope_p_value"]).all()
     assert 0 <= found.p_value <= 1
     scaled = heterogeneity_test(**data, sample_weight=7 * weight, estimator=estimator, baseline=2, random_state=0)
     assert scaled.p_value == pytest.approx(found.p_value, rel=1e-6)

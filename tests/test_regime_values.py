@@ -222,7 +222,7 @@ def test_names_control_and_unknown_sequences():
         "regime", "always drug then more", "as randomised", "decide at stage 1 only", "decide at second line only",
         "always talk then switch",
     ]  # fmt: skip
-    assert "the control, talk then switch" in str(table.verdict)
+    assert "talk then switch, the control" in str(table.verdict)
     assert table.level == 0.9 and "90% interval" in str(table)
     for sequence, message in (
         (("drug",), "A sequence needs one treatment for each of 2 stages"),

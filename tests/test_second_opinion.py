@@ -34,7 +34,7 @@ def test_rules_are_judged_twice_and_learnt_once():
     data = study()
     learner = DRPolicyTree(DummyRegressor(), max_depth=1, cv=3, random_state=0)  # adjusts for nothing
     options = {"cv": 3, "n_repeats": 2, "random_state": 0, "control": 0}
-    plain = cross_val_policy_value(learner, **data, **options)
+    plain = cross_val_policy_value(learner, **data, **options, second_opinion=None)
     both = cross_val_policy_value(learner, **data, **options, second_opinion="shares")
     assert plain.second_opinion is None and both.second_opinion.model == "the arms' shares, whatever the covariates"
     assert both.estimates["policy tree"].value == plain.estimates["policy tree"].value
@@ -48,9 +48,21 @@ def test_what_cannot_judge_is_refused():
     known = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0)
     with pytest.raises(InputError, match="No 'logit' was fitted as a model of treatment"):
         cross_val_policy_value(known, **data, cv=2, n_repeats=1, second_opinion="logit")
-    with pytest.raises(InputError, match="second_opinion must be 'shares', 'logit' or 'boosted'"):
+    with pytest.raises(InputError, match="second_opinion must be 'auto', 'shares', 'logit' or 'boosted'"):
         cross_val_policy_value(known, **data, second_opinion="probit")
     with pytest.raises(InputError, match="No 'logit' was fitted"):
         cross_val_policy_value(
             DRPolicyTree(max_depth=1, cv=2), **data, cv=2, n_repeats=1, second_opinion="logit", propensity=0.5
         )
+
+
+def test_automatic_second_opinions_are_of_observational_studies_only():
+    """The learner of second least error in most refits, whether the estimator was fitted beforehand or not."""
+    data, options = study(), {"cv": 2, "n_repeats": 1, "random_state": 0, "control": 0, "benchmarks": 0}
+    learner = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0)
+    found = cross_val_policy_value(learner, **data, **options)
+    assert found.second_opinion is not None and "other models" in {gate.name for gate in found.verdict.gates}
+    fitted = cross_val_policy_value(learner.fit(**data), **data, **options)
+    assert (fitted.second_opinion.model, fitted.verdict.gates) == (found.second_opinion.model, found.verdict.gates)
+    assert cross_val_policy_value(learner, **data, **options, randomized=True).second_opinion is None
+    assert cross_val_policy_value(learner, **data, **options, propensity=0.5).second_opinion is None

@@ -66,6 +66,17 @@ def result(policies, weight=None, shown=None, splits=None, covariates=None, show
 # --- counting ---
 
 
+def test_a_leaf_comes_again_where_most_of_its_people_get_what_it_gives():
+    """Leaf 1 gives a to three people, of whom the last weighs as much as the others; leaf 2 gives b to two."""
+    policies = [[0, 0, 1, 1, 1], [1, 1, 0, 1, 0], [0, 0, 0, 0, 0], [0, 1, 1, 1, 2]]
+    leaves, given = np.array([1, 1, 1, 2, 2]), np.array(["a", "a", "a", "b", "b"])
+    assert result(policies).leaf_shares(leaves, given) == {1: 0.5, 2: 0.25}
+    heavy = result(policies, weight=np.array([1.0, 1.0, 3.0, 2.0, 1.0]))
+    assert heavy.leaf_shares(leaves, given) == {1: 0.5, 2: 0.75}
+    with pytest.raises(InputError, match="for each of the 5 people"):
+        result(policies).leaf_shares(leaves[:4], given)
+
+
 def test_shares_and_agreement_are_counted(rng):
     policies, weight, shown = rng.integers(0, 3, (9, 25)), rng.uniform(0.1, 2, 25), rng.integers(0, 3, 25)
     found = result(policies, weight, shown)

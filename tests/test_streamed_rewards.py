@@ -196,13 +196,13 @@ def test_outcomes_of_zero_and_one_take_classifiers(rows, tmp_path):
 @pytest.mark.parametrize("form", ["number", "column", "columns", "mapping"])
 def test_known_propensities(rows, tmp_path, form):
     rows = rows.assign(arm=np.where(rows["arm"] == "a", "a", "b"), q=1 - rows.p)
-    given = {"number": 0.4, "column": "p", "columns": {"a": "q", "b": "p"}, "mapping": {"a": 0.6, "b": 0.4}}[form]
+    given = {"number": 0.5, "column": "p", "columns": {"a": "q", "b": "p"}, "mapping": {"a": 0.6, "b": 0.4}}[form]
     estimator = RewardEstimator(method="inverse_propensity", cv=2, random_state=0)
     scores = stream_rewards(
         estimator, rows, ["x"], outcome="y", treatment="arm", propensity=given, directory=tmp_path / "s", held_out=0.0
     )
     learning = pd.concat([pd.read_parquet(f) for f in scores.learning])
-    of_b = rows.p if form.startswith("column") else 0.4
+    of_b = rows.p if form.startswith("column") else {"number": 0.5, "mapping": 0.4}[form]
     assert scores.n_clipped == 0
     np.testing.assert_allclose(learning.b, np.where(rows["arm"] == "b", rows.y / of_b, 0.0))
     np.testing.assert_allclose(learning.a, np.where(rows["arm"] == "a", rows.y / (1 - of_b), 0.0))
@@ -215,9 +215,19 @@ def test_small_known_propensities_are_used_and_told(rows, tmp_path):
     ):
         scores = stream_rewards(
             RewardEstimator(method="inverse_propensity", cv=2, min_propensity=0.2), rows, ["x"], outcome="y",
-            treatment="arm", propensity=0.1, directory=tmp_path / "s",
+            treatment="arm", propensity={"a": 0.9, "b": 0.1}, directory=tmp_path / "s",
         )  # fmt: skip
     assert scores.n_clipped == 0
+
+
+def test_one_number_other_than_a_half_needs_a_label_as_in_memory(rows, tmp_path):
+    rows = rows.assign(arm=np.where(rows["arm"] == "a", "a", "b"))
+    share = (rows["arm"] == "a").mean()
+    with pytest.raises(InputError, match=rf"propensity=0.4 may be .* a=0.4,b=0.6 or b=0.4,a=0.6.*a {share:.4g}, b"):
+        stream_rewards(
+            RewardEstimator(method="inverse_propensity", cv=2), rows, ["x"], outcome="y", treatment="arm",
+            propensity=0.4, directory=tmp_path / "s",
+        )  # fmt: skip
 
 
 def test_from_files_to_a_tree_and_its_held_out_value(rng, tmp_path):

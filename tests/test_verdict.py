@@ -97,10 +97,10 @@ def test_a_tree_may_be_shown_better_than_the_control_where_no_treatment_is():
 
 def test_sentences_name_the_control_the_interval_and_what_could_have_been_seen():
     nothing = str(decided(means()))
-    assert nothing.startswith("No treatment and no tree is shown better than the control, a: leave things as")
+    assert nothing.startswith("No treatment and no tree is shown better than a, the control: leave things as")
     assert "95% CI" in nothing and "80% power to detect a gain of" in nothing and "Use" not in nothing
     treatment = str(decided(means(b=1.0)))
-    assert treatment.startswith("Give b to everybody: ") and " more than the control, a (95% CI " in treatment
+    assert treatment.startswith("Give b to everybody: ") and " more than under a, the control (95% CI " in treatment
     for sentence in (nothing, treatment):
         assert "always always" not in sentence and "None" not in sentence and "nan" not in sentence
 
@@ -127,7 +127,7 @@ def test_a_fragile_verdict_begins_with_the_reason():
     good = decided(means(tree=2.0))
     found = good.through([Gate("direction", "fragile", "Nobody said whether more y is better", "Say it.")])
     assert (found.strength, found.rule, found.use_tree) == ("fragile", good.rule, True)
-    assert str(found) == f"Nobody said whether more y is better. {good}"
+    assert str(found) == f"This is fragile: nobody said whether more y is better. {good}"
     assert found.through([Gate("rows", "supported", "enough")]).strength == "fragile"
 
 
@@ -333,3 +333,15 @@ def test_a_rule_is_said_in_a_sentence():
     by_sex = pd.DataFrame({"drug": [1.0, 0.0, 0.0, 0.0], "none": [0.0, 1.0, 1.0, 1.0]})
     assert rule_sentence(PolicyTree(max_depth=2).fit(X, by_sex).tree_).startswith("Give drug to those with age ≤ 25")
     assert rule_sentence(PolicyTree(max_depth=0).fit(X, rewards.assign(drug=9.0)).tree_) == "Give drug to everybody."
+
+
+def test_a_rule_that_differs_from_nothing_has_no_interval_and_no_power():
+    found = decided(means(), noise=0.0)
+    assert "power to detect" not in str(found) and "gives everybody the best single treatment" in str(found)
+    assert found.against_best.statement(2).startswith("Tree and best single treatment are the same for everybody")
+
+
+def test_the_verdict_says_what_it_rests_on_only_where_something_is_recommended():
+    lot = Gate("assignment", "supported", "treatments were assigned at random")
+    assert str(decided(means(b=1.0)).through([lot])).endswith(" Treatments were assigned at random.")
+    assert "at random" not in str(decided(means()).through([lot]))

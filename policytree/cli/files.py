@@ -90,13 +90,16 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     if result.values is not None and not result.values.verdict.use_tree:
         title += "\nNot recommended."
     title += f"\n{verdict}"
-    # Values on the rows that chose the tree are too optimistic: without others the picture shows none.
-    values = {} if result.honest is None else leaf_values(report.tree, result.leaves)
-    shown = next(block for block in report.content.section("tree").blocks if isinstance(block, Picture))
-    display = PolicyTreeDisplay(report.tree, values).plot(title=title, unit="rows", limits=tuple(shown.data["limits"]))
-    files = {
-        "tree.png": picture(display.figure_, "png"),
-        "tree.pdf": picture(display.figure_, "pdf"),
+    files = {}
+    if report.tree.node_count > 1:
+        # Values on the rows that chose the tree are too optimistic: without others the picture shows none.
+        values = {} if result.honest is None else leaf_values(report.tree, result.leaves)
+        shown = next(block for block in report.content.section("tree").blocks if isinstance(block, Picture))
+        limits = tuple(shown.data["limits"])
+        fragile = {int(leaf): text for leaf, text in shown.data["fragile"].items()}
+        display = PolicyTreeDisplay(report.tree, values, fragile).plot(title=title, unit="rows", limits=limits)
+        files = {f"tree.{kind}": picture(display.figure_, kind) for kind in ("png", "pdf")}
+    files |= {
         "tree.json": _json(job, result, report),
         "leaves.csv": for_spreadsheets(leaf_file(result.leaves)),
         "report.html": report.to_html().encode(),
@@ -185,6 +188,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
     }
     data["design"]["rows"] = rows_digest(study.frame, [study.outcome, study.treatment, *study.covariates])
     data["certificate"] = certificate_data(estimator)
+    data["fragile_leaves"] = {str(leaf): share for leaf, share in report.fragile_leaves.items()}
     if result.values is not None:
         assert report.verdict is not None, "values have a verdict"
         data["verdict"] = report.verdict.to_dict()

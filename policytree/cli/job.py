@@ -44,7 +44,7 @@ from policytree.evaluation.policy_value.validation import (
 )
 from policytree.exceptions import InputError
 from policytree.report.material import Study as Described
-from policytree.report.sections.credibility import gated, rewards_check
+from policytree.report.sections.credibility import gated
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
 from policytree.study_check.events import event_options
@@ -290,13 +290,9 @@ def _compute(job: Job, study: Study, described: Described, interrupts: Interrupt
         seconds = 0.0 if values is None else (time.perf_counter() - start) / len(values.trees)
         shown = estimator if honest is None else honest.estimator
         if values is not None:
-            learning = None if honest is None else np.setdiff1d(np.arange(study.observed.n), honest.rows)
-            check = rewards_check(described, shown.reward_estimator_, learning)
-            (values,) = gated(described, check, [values])
+            (values,) = gated(described, [values])
         found, further = answers(job, Fitted(study, shown, honest, values, seconds), steps)
-    if values is not None:
-        values, *rest = gated(described, check, [values, *found])
-        found = tuple(rest)
+        found = gated(described, found)
     leaves = _training_leaves(study, estimator, data) if honest is None else honest.leaves
     return Result(study, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
 
@@ -326,13 +322,11 @@ def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps)
     control = None
     if job.control_is_named:
         control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)
-    shown = estimator if honest is None else honest.estimator
     with steps.step(title, where="in the refits", at_once=effective_n_jobs(job.tree["n_jobs"])) as progress:
         return by_columns(
             cross_val_policy_value, estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"],
             progress=progress,
             control=control, randomized=study.randomized, rivals=_rivals(job, estimator), **options, **data,
-            second_opinion=shown.reward_estimator_.second_best_learner_,
         )  # fmt: skip
 
 

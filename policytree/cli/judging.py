@@ -28,6 +28,7 @@ from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
+from policytree.evaluation.policy_value.confounding import MOST_BENCHMARKS, Hidden, codes_of, hidden
 from policytree.evaluation.policy_value.fixed_rules import RuleValues, compare_rules
 from policytree.evaluation.policy_value.further import (
     JudgedGroups,
@@ -37,7 +38,7 @@ from policytree.evaluation.policy_value.further import (
     gaps_by_limit,
     kept_probability,
 )
-from policytree.evaluation.policy_value.gates import Evidence, gates_of, given_chances, other_models_gate
+from policytree.evaluation.policy_value.gates import Evidence, gates_of, given_chances
 from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError, UnseenValueWarning
@@ -47,7 +48,7 @@ from policytree.report.sections.answer import gates_table
 from policytree.report.sections.credibility import make_means_section, rewards_check
 from policytree.report.sections.further import further_section, groups_section
 from policytree.report.sections.question import check_section, question_section
-from policytree.report.sections.values import rules_table, status_quo_words
+from policytree.report.sections.values import other_interval, rules_table, status_quo_words
 from policytree.study_check import StudyCheck
 from policytree.study_check.directions import direction_of
 from policytree.trees.tree import Tree
@@ -108,14 +109,15 @@ def judge(
             against_which = label if named else None
             values, fitted = _values(study, rules, against_which, "auto", cv=cv, level=level, seed=seed)
             second = _second_opinion(study, rules, against_which, fitted, cv=cv, level=level, seed=seed)
+            concealed = _hidden(study, rules, fitted, values.verdict)
             further = {
                 name: _further(study, name, rules, cv=cv, level=level, seed=seed) for name in study.limits.outcomes
             }
             groups = _groups(study, rules[POLICY], fitted, level)
     check = rewards_check(described, fitted)
-    verdict = _gated(study, described, values.verdict, check, fitted, second)
+    verdict = _gated(study, described, values.verdict, check, fitted, second, concealed)
     if second is not None:
-        second = replace(second, verdict=_gated(study, described, second.verdict, check, fitted, None))
+        second = replace(second, verdict=_gated(study, described, second.verdict, check, fitted, None, None))
     said = [" ".join(str(warning.message).split()) for warning in heard]
     words = _words(study, values, design, cv)
     if as_json:
@@ -149,16 +151,25 @@ def _with_factors(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame, 
 
 def _gated(
     study: Study, described: Described, verdict: Verdict, check: StudyCheck | None, fitted: RewardEstimator,
-    second: SecondOpinion | None,
+    second: SecondOpinion | None, concealed: Hidden | None,
 ) -> Verdict:  # fmt: skip
     """A verdict through all gates."""
     ways = direction_of(study.stated_direction, study.outcome, times=study.observed.times is not None)
     given = given_chances(study.observed, study.propensity)
-    known = fitted.models_propensity_ is None
-    gates = gates_of(Evidence(study.observed, ways, described.check, given, check, known))
-    if second is not None:
-        gates = (*gates, other_models_gate(second.model, verdict.rule, second.verdict.rule))
-    return verdict.through(gates)
+    drawn = study.randomized or fitted.models_propensity_ is None
+    evidence = Evidence(
+        study.observed, ways, described.check, given, check, drawn, verdict.rule, second, concealed
+    )  # fmt: skip
+    return verdict.through(gates_of(evidence))
+
+
+def _hidden(study: Study, rules: Mapping[str, np.ndarray], fitted: RewardEstimator, verdict: Verdict) -> Hidden | None:
+    """How far what the verdict says moves where covariates are hidden; None where treatments were drawn by lot."""
+    if study.randomized or fitted.models_propensity_ is None or study.instrument is not None:
+        return None
+    seen, fit = study.observed, {name: value for name, value in study.fit_arguments().items() if name != "propensity"}
+    given = codes_of(seen.treatments, rules[POLICY], POLICY)
+    return hidden(verdict, [given], np.arange(seen.n), seen, fitted, MOST_BENCHMARKS, fit)
 
 
 def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -> Roles:
@@ -393,9 +404,9 @@ def _data_beside(
 def _second_opinion(
     study: Study, rules: Mapping[str, np.ndarray], control: str | None, fitted: RewardEstimator, **how: Any
 ) -> SecondOpinion | None:
-    """The verdict by the models of treatment of second least error; None where nothing was estimated."""
+    """The verdict by the models of treatment of second least error; None where treatments were drawn by lot."""
     second = fitted.second_best_learner_
-    if second is None:
+    if second is None or study.randomized:
         return None
     return SecondOpinion(PROPENSITY_LEARNERS[second], _values(study, rules, control, second, **how)[0].verdict)
 
@@ -408,7 +419,7 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
     text = (
         f"{mean[0].upper()}{mean[1:]} if everybody followed the rule; {better} is better, and a difference {sign} zero "
         f"speaks for the tree. {status_quo_words(values.estimates)} "
-        f"{values.against_best.statement(values.digits)} {WHY_WIDER} "
+        f"{' '.join([values.against_best.statement(values.digits), WHY_WIDER, *other_interval(values)])} "
         f"By {rows} of {study.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
         f"{study.propensity_text}. The tree was not learnt again; values and intervals hold only if all rows are new. "
         "The whole table of the design is recognised and refused; a part of it is not, so make sure that no row had a "

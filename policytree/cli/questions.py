@@ -29,7 +29,6 @@ from policytree.evaluation.policy_value.sample_split import HeldOutRewards, held
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import SPLIT
 from policytree.evaluation.policy_value.verdict import Reason
-from policytree.evaluation.sensitivity.benchmark_covariates import nuisances_without
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity, marginal_sensitivity
 from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds, omitted_variable_bounds
 from policytree.evaluation.sensitivity.transport import transport_sensitivity
@@ -50,7 +49,6 @@ DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
 LIMITS = ("limits", "max_share_gap", "max_value_gap", "worst_group")
 PATH_LIMITS = ("max_share", "min_share", "max_expected_cost", *LIMITS)  # with which no path of budgets is known
 TIE_LIMITS = ("budget", *PATH_LIMITS)
-MOST_BENCHMARKS = 3  # omitted covariates to compare with: each is one more cross-fitting of all nuisance models
 # What a report says of warnings in its own way: where they were heard, and what to look at.
 HEARD_INSIDE = re.compile(
     r"^In (cross-validation|a resample): | \(\d+ more such warnings in [a-z ]+\)$| target_overlap says where\."
@@ -398,7 +396,7 @@ def sensitivity(
 
     If the tree is to be used: the learnt rules against the best single treatment. If one treatment is to be used for
     all: that treatment against the next best one for all; these rows picked both, so that the bounds have no intervals.
-    The strength of an omitted variable is compared with that of the covariates that the tree asks about.
+    The strength of an omitted variable is compared with that of the covariates that were hidden for the verdict.
 
     Raises
     ------
@@ -423,15 +421,7 @@ def sensitivity(
     }  # fmt: skip
     brought = fitted.outcome_.to_numpy()  # of rows that are censored or missing, what takes their outcome's place
     marginal = marginal_sensitivity(policy, brought, received, **asked)
-    omitted = omitted_variable_bounds(policy, brought, received, benchmarks=_benchmarks(estimator, study), **asked)
+    benchmarks = {} if values.hidden is None else values.hidden.nuisances
+    omitted = omitted_variable_bounds(policy, brought, received, benchmarks=benchmarks, **asked)
     what = f"{verdict.rule} - {best if verdict.use_tree else rest}"
     return replace(marginal, what=what), replace(omitted, what=what)
-
-
-def _benchmarks(estimator: DRPolicyTree, study: Study) -> dict:
-    """The nuisances without each of the first covariates that the tree asks about."""
-    names = [study.covariates[j] for j in estimator.tree_.used_features[:MOST_BENCHMARKS]]
-    if not names or len(study.covariates) + len(study.confounders) < 2:
-        return {}
-    data = {name: values for name, values in study.fit_arguments().items() if name != "propensity"}
-    return by_columns(nuisances_without, estimator, **data, covariates=names)

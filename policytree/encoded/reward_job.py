@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from policytree.common.validation import sorted_labels
+from policytree.common.validation import is_real, sorted_labels
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
 from policytree.encoded.hazards import Completion, fit_completion, hazard_rows
 from policytree.encoded.jobs import NOTE, FolderJob
@@ -65,7 +65,7 @@ from policytree.weighting.nuisances import (
     resolve_regression,
 )
 from policytree.weighting.observed import WEIGHT, refuse_unseen_arms
-from policytree.weighting.propensities import warn_if_clipped, warn_if_unobserved, warn_of_small
+from policytree.weighting.propensities import propensity_matrix, warn_if_clipped, warn_if_unobserved, warn_of_small
 from policytree.weighting.reward_arguments import check_parameters, refuse_infinite_rewards, resolve_scheme
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.time_to_event.outcome import refuse_late_entries
@@ -289,6 +289,9 @@ class RewardJob(FolderJob):
                     "learn it; use fewer folds, hold out less, or leave its rows out."
                 )
         check_parameters(self.ask.estimator, len(self.treatments))
+        if is_real(self.study.propensity):
+            counts = np.array([sizes.counts[label].sum() for label in self.treatments.tolist()])
+            propensity_matrix(self.study.propensity, 1, self.treatments, shares=counts / counts.sum())
         self.scheme = resolve_scheme(self.ask.estimator, self.treatments)
         twice = {str(t) for t in self.treatments} & {*self.copied, FOLD}
         if twice or FOLD in self.copied:

@@ -144,8 +144,8 @@ def stream_rewards(
     W : list of str
         Further columns for adjustment only.
     propensity : optional
-        Known probabilities of treatment: a number or a column (two treatments: of the second in sorted order), or a
-        mapping from treatment to a number or a column.
+        Known probabilities of treatment: the number 1/2 or a column (two treatments: of the second in sorted order), or
+        a mapping from treatment to a number or a column.
     weights : str, optional
         Column of weights >= 0.
     groups : str, optional

@@ -212,6 +212,8 @@ def known_propensities(table: Any, propensity: Any, treatments: np.ndarray) -> n
 
     if isinstance(propensity, Mapping):
         return propensity_matrix({k: of(v) for k, v in propensity.items()}, table.num_rows, treatments)
+    if not isinstance(propensity, str):  # one number other than 1/2 needs a label, as in memory
+        return propensity_matrix(propensity, table.num_rows, treatments)
     return propensity_matrix(_second(of(propensity), treatments), table.num_rows, treatments)
 
 

@@ -75,7 +75,6 @@ class TreeEstimator(TableViews, SearchArguments):
     def _check_arguments(self) -> None:
         self._check_tree_size()
         check_number("min_samples_leaf", self.min_samples_leaf, 1, integer=True)
-        check_number("max_leaf_nodes", self.max_leaf_nodes, 1, integer=True, none=True)
         check_number("time_limit", self.time_limit, 0, none=True)
         check_number("memory_limit", self.memory_limit, 0, none=True)
         check_number("max_bins", self.max_bins, 2, integer=True, none=True)
@@ -94,10 +93,11 @@ class TreeEstimator(TableViews, SearchArguments):
     def _check_tree_size(self) -> None:
         check_number("max_depth", self.max_depth, 0, integer=True, none=True)
         check_number("regularization", self.regularization, 0)
+        check_number("max_leaf_nodes", self.max_leaf_nodes, 1, integer=True, none=True)
 
-    def _tree_size(self) -> tuple[int | None, float]:
-        """The largest depth, and the price of a leaf, with which trees are searched."""
-        return self.max_depth, self.regularization
+    def _tree_size(self) -> tuple[int | None, float, int | None]:
+        """The largest depth, the price of a leaf, and the most leaves, with which trees are searched."""
+        return self.max_depth, self.regularization, self.max_leaf_nodes
 
     def _column_arguments(self, features) -> tuple:
         """Test costs and their groups (p,), columns to split on and to begin with, by position; None: free or all."""
@@ -140,7 +140,7 @@ class TreeEstimator(TableViews, SearchArguments):
         features = self.encoder_.features
         costs, groups, splits, roots = self._column_arguments(features)
         limited = self.max_expected_cost is not None
-        depth, price = self._tree_size()
+        depth, price, most_leaves = self._tree_size()
         losses = losses * weight[:, None]
         problem = Problem(
             self._bin(X, losses, splits, depth, arms),
@@ -150,7 +150,7 @@ class TreeEstimator(TableViews, SearchArguments):
             min(self.min_samples_leaf, len(X) + 1),
             arms,
             min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
-            max_leaf_nodes=self.max_leaf_nodes,
+            max_leaf_nodes=most_leaves,
             feature_costs=None if limited else costs,
             weights=None if costs is None else weight,
             root_features=roots,
@@ -181,7 +181,7 @@ class TreeEstimator(TableViews, SearchArguments):
             min(self.min_samples_leaf, len(X) + 1),
             np.zeros(len(X), np.int64) if per_arm else None,
             min(per_arm, len(X) + 1),
-            max_leaf_nodes=self.max_leaf_nodes,
+            max_leaf_nodes=None if isinstance(self.max_leaf_nodes, str) else self.max_leaf_nodes,
             feature_costs=costs,
             weights=None if costs is None else np.ones(len(X)),
             root_features=roots,

@@ -159,8 +159,9 @@ def _allowed(estimator: Any) -> str:
     limits, depth = [], getattr(estimator, "max_depth_", estimator.max_depth)
     if depth is not None:
         limits.append(f"of depth {depth} or less" if depth else "of depth 0")
-    if estimator.max_leaf_nodes is not None:
-        limits.append(f"at most {estimator.max_leaf_nodes} leaves")
+    leaves = getattr(estimator, "max_leaf_nodes_", estimator.max_leaf_nodes)
+    if leaves is not None:
+        limits.append(f"at most {leaves} leaves")
     if estimator.min_samples_leaf >= SEVERAL:
         limits.append(f"{estimator.min_samples_leaf} rows or more in every leaf")
     per_treatment = getattr(estimator, "min_samples_per_treatment", 0)

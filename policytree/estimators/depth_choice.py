@@ -28,17 +28,18 @@ PRICE = 0.25  # of a leaf, in standard errors of the mean difference between two
 N_FOLDS, REPEATS = 5, 2
 COARSE_BINS = 32  # values of a covariate in the trees that are compared: they are many, and are not shown
 LEAST_GAIN = 1.0  # of a tree over the best treatment for all, in its standard errors
-CLOSE = 0.5  # standard errors of the difference, within which the smaller tree is preferred
+CLOSE = 0.5  # standard errors of the difference, within which the smaller depth is preferred
+WITHIN = 1.0  # standard errors of the difference, within which fewer leaves are preferred
 
 
-def check_number_or_auto(name: str, value: Any, *, integer: bool = False, none: bool = False) -> None:
-    """Refuse what is neither "auto" nor a number from 0 on, in one sentence."""
+def check_number_or_auto(name: str, value: Any, *, integer: bool = False, none: bool = False, least: int = 0) -> None:
+    """Refuse what is neither "auto" nor a number from ``least`` on, in one sentence."""
     if isinstance(value, str):
         if value != AUTO:
-            what = "an integer" if integer else "a finite number"
-            raise InputError(f"{name} must be {what} >= 0, {AUTO!r}{' or None' if none else ''}; got {quoted(value)}.")
+            what = f"{'an integer' if integer else 'a finite number'} >= {least}"
+            raise InputError(f"{name} must be {what}, {AUTO!r}{' or None' if none else ''}; got {quoted(value)}.")
         return
-    check_number(name, value, 0, integer=integer, none=none)
+    check_number(name, value, least, integer=integer, none=none)
 
 
 def of_chosen_size(estimator: Any) -> Any:
@@ -51,8 +52,9 @@ def of_chosen_size(estimator: Any) -> Any:
     """
     first = clone(estimator)
     searched = getattr(estimator, "policy_tree_", estimator)
-    for name in ("max_depth", "regularization", "min_samples_leaf", "min_samples_per_treatment"):
-        if getattr(first, name, 0) not in (AUTO, None) or (name == "max_depth" and first.max_depth is None):
+    for name in ("max_depth", "regularization", "max_leaf_nodes", "min_samples_leaf", "min_samples_per_treatment"):
+        unsaid = (AUTO, None) if name == "regularization" else (AUTO,)
+        if getattr(first, name, 0) not in unsaid:
             continue
         value = getattr(searched, name)  # of the tree inside, whose smallest leaves and default price are settled
         if value == AUTO or value is None:
@@ -61,6 +63,9 @@ def of_chosen_size(estimator: Any) -> Any:
             value = getattr(searched, f"{name}_")
         first.set_params(**{name: value})
     return first
+
+
+Size = tuple[int, int | None]  # of a tree: most questions on a path, most leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,23 +132,34 @@ class DepthChoice:
         Of the cross-validation.
     regularization : float
         The price of a leaf, of these trees and the one that is searched.
+    leaves : DataFrame or None
+        Where the fewest leaves were asked for and a tree was chosen, a row for every number of leaves that a tree of
+        that depth may have at most: ``max_leaf_nodes``, ``value``, ``behind`` (the best of them less this one, or its
+        negative where less is better) with ``standard_error``, and ``chosen``.
     """
 
     table: pd.DataFrame
     n_folds: int
     n_repeats: int
     regularization: float
+    leaves: pd.DataFrame | None = None
 
     @property
     def max_depth(self) -> int | None:
         """The depth that was chosen."""
         return self.table.loc[self.table["chosen"], "max_depth"].item()
 
+    @property
+    def max_leaf_nodes(self) -> int | None:
+        """The most leaves, where the fewest were asked for; None if that limits nothing."""
+        return None if self.leaves is None else self.leaves.loc[self.leaves["chosen"], "max_leaf_nodes"].item()
+
     def __str__(self) -> str:
         depths = self.table["max_depth"].tolist()
+        leaves = "" if self.leaves is None else f" and at most {self.max_leaf_nodes} leaves"
         return (
-            f"depth {self.max_depth} of {depths[0]} to {depths[-1]}, chosen by {self.n_folds}-fold cross-validated "
-            f"value, {self.n_repeats} times"
+            f"depth {self.max_depth} of {depths[0]} to {depths[-1]}{leaves}, chosen by {self.n_folds}-fold "
+            f"cross-validated value, {self.n_repeats} times"
         )
 
 
@@ -153,7 +169,9 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     Trees of depth one to three are learnt on all folds but one and judged on that one, by the rewards given, in two
     repetitions of five folds; their covariates keep at most 32 values, and their smallest leaves shrink with the rows.
     The best treatment for all is chosen, and judged, on all rows, which flatters it: a tree has to gain more than a
-    standard error over it. Among trees, the smallest is taken that is within half a standard error of the best.
+    standard error over it. Among trees, the smallest is taken that is within half a standard error of the best. Where
+    ``max_leaf_nodes`` is "auto", trees of that depth with fewer leaves are judged in the same folds, and the fewest
+    leaves are taken that are within a standard error of the best of them.
 
     Parameters
     ----------
@@ -179,7 +197,8 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     rng = check_random_state(estimator.random_state)
     plans = [_folds(rows, rng) for _ in range(REPEATS)]
     depths = [*range(1, DEEPEST + 1)]
-    scores, n_leaves = held_out_scores(estimator, rows, depths, price, plans)
+    most = None if estimator.max_leaf_nodes == AUTO else estimator.max_leaf_nodes
+    scores, n_leaves = held_out_scores(estimator, rows, [(depth, most) for depth in depths], price, plans)
     constant = _best_for_all(estimator, rows)
     if constant is not None:
         depths, n_leaves, scores = [0, *depths], np.array([1.0, *n_leaves]), np.vstack([constant, scores])
@@ -199,7 +218,31 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
         "gain": [gain for gain, _ in gains], "standard_error": [error for _, error in gains],
         "chosen": np.arange(len(possible)) == chosen,
     }  # fmt: skip
-    return DepthChoice(pd.DataFrame(table), plans[0].n_folds, REPEATS, float(price))
+    choice = DepthChoice(pd.DataFrame(table), plans[0].n_folds, REPEATS, float(price))
+    if estimator.max_leaf_nodes != AUTO or not choice.max_depth:
+        return choice
+    return replace(choice, leaves=_fewest_leaves(estimator, rows, choice.max_depth, price, plans))
+
+
+def _fewest_leaves(
+    estimator: Any, rows: RewardRows, depth: int, price: float, plans: Sequence[FoldPlan]
+) -> pd.DataFrame:
+    """The fewest leaves of trees of a depth that are within the error of the best, and the table that says so."""
+    import pandas as pd
+
+    numbers = [*range(2, 2**depth + 1)]
+    scores, found = held_out_scores(estimator, rows, [(depth, number) for number in numbers], price, plans)
+    possible = np.flatnonzero(np.isfinite(found))
+    values = [mean_and_influence(scores[i], rows.weight)[0] for i in possible]
+    best = possible[int(np.argmax(values))]
+    behind = [_mean(scores[best] - scores[i], rows) for i in possible]
+    chosen = next(k for k, (lead, error) in enumerate(behind) if lead <= WITHIN * error)
+    sign = 1.0 if estimator.direction == "maximize" else -1.0
+    return pd.DataFrame({
+        "max_leaf_nodes": [numbers[i] for i in possible], "value": sign * np.array(values),
+        "behind": [lead for lead, _ in behind], "standard_error": [error for _, error in behind],
+        "chosen": np.arange(len(possible)) == chosen,
+    })  # fmt: skip
 
 
 def _mean(scores: np.ndarray, rows: RewardRows) -> tuple[float, float]:
@@ -210,7 +253,7 @@ def _mean(scores: np.ndarray, rows: RewardRows) -> tuple[float, float]:
 
 def _best_for_all(estimator: Any, rows: RewardRows) -> np.ndarray | None:
     """What the best treatment for all gains for every row, shape (n,); None where none keeps to budget and shares."""
-    tree = _candidate(estimator, 0, 0.0, 1.0, 1)
+    tree = _candidate(estimator, (0, None), 0.0, 1.0, 1)
     try:
         return -_lost(tree._fit_job(tree._job_of(rows)), rows)
     except InputError:
@@ -218,7 +261,7 @@ def _best_for_all(estimator: Any, rows: RewardRows) -> np.ndarray | None:
 
 
 def held_out_scores(
-    estimator: Any, rows: RewardRows, depths: Sequence[int], price: float, plans: Sequence[FoldPlan]
+    estimator: Any, rows: RewardRows, sizes: Sequence[Size], price: float, plans: Sequence[FoldPlan]
 ) -> tuple[np.ndarray, np.ndarray]:
     """What trees gain for rows that they were not learnt from.
 
@@ -226,7 +269,7 @@ def held_out_scores(
     ----------
     estimator : PolicyTree
     rows : RewardRows
-    depths : sequence of int
+    sizes : sequence of (depth, most leaves or None)
     price : float
         Of a leaf.
     plans : sequence of FoldPlan
@@ -234,18 +277,18 @@ def held_out_scores(
     Returns
     -------
     scores : ndarray of shape (m, n)
-        For every depth, the mean over the plans; larger is better, net of what treatments and questions cost.
+        For every size, the mean over the plans; larger is better, net of what treatments and questions cost.
     n_leaves : ndarray of shape (m,)
         Mean over the trees; NaN where one cannot keep to budget and shares.
     """
-    scores, n_leaves = np.zeros((len(depths), len(rows.X))), np.zeros(len(depths))
-    searches = len(depths) * sum(plan.n_folds for plan in plans)
+    scores, n_leaves = np.zeros((len(sizes), len(rows.X))), np.zeros(len(sizes))
+    searches = len(sizes) * sum(plan.n_folds for plan in plans)
     refused = None
     for plan in plans:
         for train, test in plan.splits():
             part, held_out = rows.part(train), rows.part(test)
-            for i, depth in enumerate(depths):
-                tree = _candidate(estimator, depth, price, len(train) / len(rows.X), searches)
+            for i, size in enumerate(sizes):
+                tree = _candidate(estimator, size, price, len(train) / len(rows.X), searches)
                 try:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")  # of gaps, leaves and long searches: none of these is shown
@@ -274,12 +317,13 @@ def _lost(tree: Any, rows: RewardRows) -> np.ndarray:
     return lost
 
 
-def _candidate(estimator: Any, depth: int | None, price: float, share: float, searches: int) -> Any:
+def _candidate(estimator: Any, size: Size, price: float, share: float, searches: int) -> Any:
     """An estimator of one tree on a share of the rows."""
     tree = clone(estimator)
     limit, bins = estimator.time_limit, estimator.max_bins
     tree.set_params(
-        max_depth=depth,
+        max_depth=size[0],
+        max_leaf_nodes=size[1],
         regularization=price,
         max_bins=COARSE_BINS if bins is None else min(bins, COARSE_BINS),
         min_samples_leaf=max(1, int(share * estimator.min_samples_leaf)),

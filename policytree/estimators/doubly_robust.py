@@ -160,6 +160,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     expected_cost_ = OfTree[float]()
     max_depth_ = OfTree[int | None]()
     regularization_ = OfTree[float]()
+    max_leaf_nodes_ = OfTree[int | None]()
     depth_choice_ = OfTree[DepthChoice | None]()
     spend_ = OfTree[float | None]()
     shares_ = OfTree[dict[Any, float]]()

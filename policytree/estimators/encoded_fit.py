@@ -130,7 +130,7 @@ def keep_answer(tree: Any, data: EncodedData, answer: Answer):
         tree.objective_ = resolve_objective(tree.objective)
     else:
         tree.treatments_, tree.depth_choice_ = data.labels, None
-        tree.max_depth_, tree.regularization_ = tree._tree_size()
+        tree.max_depth_, tree.regularization_, tree.max_leaf_nodes_ = tree._tree_size()
     tree.node_costs_, tree.expected_cost_ = np.zeros(tree.tree_.node_count), 0.0
     for name in {"spend_", "shares_", "multipliers_"} & {*vars(tree)}:
         delattr(tree, name)  # of an earlier fit

@@ -51,6 +51,7 @@ class _FittedPolicy(TreeEstimator):
     treatments_: np.ndarray
     max_depth_: int | None
     regularization_: float
+    max_leaf_nodes_: int | None
     depth_choice_: DepthChoice | None
     spend_: float | None
     shares_: dict[Any, float]
@@ -75,6 +76,9 @@ class PolicyTree(_FittedPolicy):
         The price of a leaf, in mean reward per person: the tree minimises ``mean loss + regularization * leaves``.
         "auto": a quarter of the standard error of a mean difference between two arms' rewards, so that splits which
         gain no more than by chance are left out.
+    max_leaf_nodes : int, "auto" or None, default None
+        Largest number of leaves. "auto", with ``max_depth="auto"``: the fewest leaves of trees of the chosen depth
+        whose cross-validated value is within one standard error of the best.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf.
     min_samples_per_treatment : int, default 0
@@ -112,6 +116,8 @@ class PolicyTree(_FittedPolicy):
         The depth up to which trees were searched.
     regularization_ : float
         The price of a leaf with which they were.
+    max_leaf_nodes_ : int or None
+        The most leaves with which they were.
     depth_choice_ : DepthChoice or None
         How the depth was chosen, with the value of every depth; None if it was given.
     spend_ : float or None
@@ -256,7 +262,7 @@ class PolicyTree(_FittedPolicy):
         self.depth_choice_ = None
         if self.max_depth == AUTO:
             self.depth_choice_ = choose_depth(self, rows)
-            self.max_depth_ = self.depth_choice_.max_depth
+            self.max_depth_, self.max_leaf_nodes_ = self.depth_choice_.max_depth, self.depth_choice_.max_leaf_nodes
         return self._job_of(rows)
 
     def _job_of(self, rows: RewardRows) -> Job:
@@ -281,14 +287,16 @@ class PolicyTree(_FittedPolicy):
         self._keep_limits(own, found)
         return found.solution
 
-    def _tree_size(self) -> tuple[int | None, float]:
-        depth, price = self.max_depth, self.regularization
-        return self.max_depth_ if isinstance(depth, str) else depth, (
-            self.regularization_ if isinstance(price, str) else price
+    def _tree_size(self) -> tuple[int | None, float, int | None]:
+        depth, price, leaves = self.max_depth, self.regularization, self.max_leaf_nodes
+        return (
+            self.max_depth_ if isinstance(depth, str) else depth,
+            self.regularization_ if isinstance(price, str) else price,
+            self.max_leaf_nodes_ if isinstance(leaves, str) else leaves,
         )
 
     def _keep(self, job: Job, solution: Solution, *, warn: bool = True):
-        self.max_depth_, self.regularization_ = self._tree_size()
+        self.max_depth_, self.regularization_, self.max_leaf_nodes_ = self._tree_size()
         super()._keep(job, solution, warn=warn)
         self._keep_groups(job)
         return self
@@ -333,6 +341,9 @@ class PolicyTree(_FittedPolicy):
     def _check_tree_size(self) -> None:
         check_number_or_auto("max_depth", self.max_depth, integer=True, none=True)
         check_number_or_auto("regularization", self.regularization)
+        check_number_or_auto("max_leaf_nodes", self.max_leaf_nodes, integer=True, none=True, least=1)
+        if self.max_leaf_nodes == AUTO and self.max_depth != AUTO:
+            raise InputError("max_leaf_nodes='auto' goes with max_depth='auto'; set that too, or a number of leaves.")
 
     def _arms(self, T, n: int) -> np.ndarray | None:
         if self.min_samples_per_treatment == 0:

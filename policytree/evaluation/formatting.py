@@ -41,6 +41,18 @@ def bounds_text(lower: float, upper: float, digits: int) -> str:
     return f"[{lower:,.{digits}f}, {upper:,.{digits}f}]"
 
 
+def difference_texts(difference: Any, digits: int, mark: str = "") -> tuple[str, str]:
+    """A difference and its interval; "same" where the learnt rule gives everybody what the other one does.
+
+    ``mark`` divides thousands.
+    """
+    if difference is None:
+        return "", ""
+    if difference.value == difference.standard_error == 0.0:
+        return "same", ""
+    return f"{difference.value:+{mark}.{digits}f}", interval_text(difference, digits)
+
+
 def values_text(estimates: Mapping[str, Any], differences: Mapping[str, Any], digits: int, learnt: str) -> str:
     """Held-out values as a table in fixed width: every rule's value, and by how much the learnt one is ahead of it.
 
@@ -60,8 +72,7 @@ def values_text(estimates: Mapping[str, Any], differences: Mapping[str, Any], di
             f"{estimate.value:.{digits}f}",
             f"{estimate.standard_error:.{digits}f}",
             interval_text(estimate, digits),
-            "" if difference is None else f"{difference.value:+.{digits}f}",
-            "" if difference is None else interval_text(difference, digits),
+            *difference_texts(difference, digits),
         ]
     header = ["value", "std. error", interval, f"{learnt} - rule", f"{interval} "]
     return pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()

@@ -92,6 +92,8 @@ class PolicyTreeDisplay(OneAxes):
     tree : Tree
     leaf_values : dict of int to LeafValue, optional
         Values by leaf id. Those that were computed on the rows that chose the tree say so in the picture.
+    fragile : dict of int to str, optional
+        Leaves that other people would not have given, with what is said of them: their boxes are dashed.
 
     Attributes
     ----------
@@ -110,9 +112,12 @@ class PolicyTreeDisplay(OneAxes):
     'x0 ≤ 2.5?'
     """
 
-    def __init__(self, tree: Tree, leaf_values: Mapping[int, Any] | None = None):
+    def __init__(
+        self, tree: Tree, leaf_values: Mapping[int, Any] | None = None, fragile: Mapping[int, str] | None = None
+    ):
         self.tree = tree
         self.leaf_values = leaf_values or {}
+        self.fragile = fragile or {}
 
     @classmethod
     def from_tree(cls, tree: Tree, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
@@ -238,6 +243,8 @@ class PolicyTreeDisplay(OneAxes):
             lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
         if node in values:
             lines += [wrapped(line) for line in values[node].lines(value_name, self._digits())]
+        if node in self.fragile:
+            lines.append(wrapped(self.fragile[node]))
         return "\n".join(lines)
 
     def _digits(self) -> int:
@@ -296,6 +303,7 @@ class PolicyTreeDisplay(OneAxes):
             leaf = bool(tree.is_leaf[node])
             face = colors[tree.actions[tree.action[node]]] if leaf else "white"
             style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
+            style["linestyle"] = "dashed" if node in self.fragile else "solid"
             boxes[node] = ax.text(
                 x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=ink(face), zorder=3,
                 bbox={**style, "edgecolor": "#333333", "linewidth": 0.8}, linespacing=1.25, parse_math=False,

@@ -60,7 +60,8 @@ def cleaned(value: Any) -> Any:
 
 def _tree(data: dict[str, Any]):
     values = {int(leaf): LeafValue.from_dict(fields) for leaf, fields in data["values"].items()}
-    display = PolicyTreeDisplay(from_dict(data["tree"]), values)
+    fragile = {int(leaf): text for leaf, text in data.get("fragile", {}).items()}
+    display = PolicyTreeDisplay(from_dict(data["tree"]), values, fragile)
     return display.plot(unit="rows", limits=data["limits"]).figure_
 
 

@@ -24,7 +24,7 @@ from policytree.report.base import Report
 from policytree.report.content import Content
 from policytree.report.material import About, Material, Study, checked_results
 from policytree.report.sections.answer import spoken, verdict_section, warnings_section
-from policytree.report.sections.credibility import gated, means_section, rewards_check
+from policytree.report.sections.credibility import gated, means_section
 from policytree.report.sections.depth import depth_section
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
 from policytree.report.sections.further import by_group_section, further_outcomes_section
@@ -36,7 +36,7 @@ from policytree.report.sections.robustness import sensitivity_section, stability
 from policytree.report.sections.support import support_section
 from policytree.report.sections.survival import survival_section
 from policytree.report.sections.target import target_section
-from policytree.report.sections.tree import not_recommended, rule_section, tree_section
+from policytree.report.sections.tree import fragile_leaves, not_recommended, rule_sections
 from policytree.report.sections.values import values_sections
 from policytree.study_check import check_study
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
@@ -95,6 +95,8 @@ class StudyReport(Report):
         The model's tree with the shortest thresholds that send every row the same way: the one that is shown.
     verdict : Verdict or None
         The verdict as the report says it; None without held-out values.
+    fragile_leaves : dict of int to float
+        Leaves that come again in fewer than half of the resamples, if there are any, with that share.
 
     Raises
     ------
@@ -170,10 +172,10 @@ class StudyReport(Report):
         encoded = model.encoder_.encode(study.X)
         self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
         material = Material(study, model, self.tree, encoded, checked_results(results))
-        check = rewards_check(study, material.rewards, material.learning)
-        material = replace(material, results=gated(study, check, material.results))
+        material = replace(material, results=gated(study, material.results))
         values = material.only(PolicyValueTable)
         self.verdict: Verdict | None = None if values is None else spoken(material, values.verdict)
+        self.fragile_leaves = fragile_leaves(material)
         self.content = make_content(material)
 
 
@@ -314,7 +316,7 @@ def _frame(table: Any) -> pd.DataFrame:
 
 def make_content(material: Material) -> Content:
     """All sections that have content, in their order."""
-    study, rule = material.study, (tree_section(material), rule_section(material))
+    study, rule = material.study, rule_sections(material)
     recommended = not_recommended(material) is None  # or nobody knows
     check, suspicious = check_section(study), bool(study.check.of("serious") or study.check.of("warning"))
     first = [

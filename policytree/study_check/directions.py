@@ -83,6 +83,6 @@ def direction_of(stated: str | None, *names: str | None, times: bool = False) ->
     if False in sounds:
         return Direction(MAXIMIZE, True, f"the name of {name!r} says that more is better")
     return Direction(
-        MAXIMIZE, False, f"Nobody said whether more {name!r} is better: this holds only if it is",
+        MAXIMIZE, False, f"Nobody said whether more {name!r} is better, and this holds only if it is",
         "Say --direction maximize or minimize (in Python direction=).",
     )  # fmt: skip

@@ -8,7 +8,13 @@ import pandas as pd
 from policytree.data.features import CATEGORICAL, Feature, named_apart, shown
 from policytree.trees.tree import Tree
 
-SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child"}  # others lose their s
+SINGULAR = {
+    "people": "person",
+    "men": "man",
+    "women": "woman",
+    "children": "child",
+    "leaves": "leaf",
+}  # others lose their s
 
 
 def format_number(value: float, digits: int = 5) -> str:

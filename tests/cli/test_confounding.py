@@ -51,7 +51,9 @@ def test_a_tree_to_use_is_compared_with_the_best_treatment(different):
     best = values.against_best.best
     assert marginal.what == omitted.what == f"policy tree - {best}"
     assert (marginal.level, marginal.rows, omitted.rows) == (0.9, "held out", "held out")
-    assert [b.name for b in omitted.benchmarks] == ["age"]  # what the tree asks about
+    assert [b.name for b in omitted.benchmarks] == ["height", "age"]  # height decides about treatment and outcome
+    for benchmark in omitted.benchmarks:
+        assert values.hidden.moved[benchmark.name] == pytest.approx(benchmark.change, abs=0.1)
     fitted = learner.reward_estimator_
     again = marginal_sensitivity(
         values, study.frame["y"], study.frame["arm"], propensity=fitted.propensity_, regression=fitted.regression_,
@@ -78,7 +80,7 @@ def test_censored_times_are_bounded_by_what_takes_their_place(tmp_path):
     study, learner, values = studied(tmp_path, frame, event_column="seen", horizon=5.0)
     assert values.verdict.use_tree and study.covariates == ("age", "height")
     marginal, omitted = sensitivity(values, learner, study, level=0.95, seed=0)
-    assert [b.name for b in omitted.benchmarks] == ["age"] and omitted.benchmarks[0].outcome_gain > 0.02
+    assert [b.name for b in omitted.benchmarks] == ["height", "age"] and omitted.benchmarks[1].outcome_gain > 0.02
     fitted = learner.reward_estimator_
     again = marginal_sensitivity(
         values, fitted.outcome_, study.frame["arm"], propensity=fitted.propensity_, regression=fitted.regression_,

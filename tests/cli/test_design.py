@@ -451,7 +451,7 @@ def test_a_tree_that_is_not_recommended_says_so_everywhere(tmp_path):
         "--repeats", "1", "--stability", "0", "-o", tmp_path / "out",
     )  # fmt: skip
     assert code == 0, err
-    assert "No treatment and no tree is shown better than the control, placebo" in flat(out)
+    assert "No treatment and no tree is shown better than placebo, the control" in flat(out)
     assert "Policy tree (not recommended)" in out and "treatment looks randomised" in flat(out).lower()
     saved = json.loads((tmp_path / "out" / "tree.json").read_text())
     assert saved["verdict"]["rule"] == "always placebo" and saved["verdict"]["reference"] == "always placebo"

@@ -17,6 +17,7 @@ from policytree.evaluation import (
     qini_curve,
     rank_average_treatment_effect,
 )
+from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.report.content import Picture, Table, Words
 from policytree.trees.text import export_text
 from tests.report.studies import learner
@@ -141,6 +142,31 @@ def test_stability_and_near_ties(study, fitted):
     assert [row[0] for row in recur.rows] == [export_text(shown).partition("?")[0]] == ["age ≤ 49"]
     assert shares["split"].tolist() == ["age ≤ 49.5"], "the search's own threshold"
     assert found.blocks[-1] == Words("More of them.", "note")
+
+
+def test_leaves_that_come_again_in_few_resamples_are_marked(study, fitted):
+    """In the picture, in words and in the data; others are not."""
+    X, T, Y = study
+    stability = policy_stability(fitted, Y, T, X=X, propensity=0.5, n_resamples=4, random_state=0)
+    leaves, policy = fitted.apply(X), fitted.predict(X)
+    first = int(leaves[0])
+    own, code = leaves == first, list(stability.treatments).index(policy[0])
+    policies = np.tile(pd.Index(stability.treatments).get_indexer(pd.Index(policy)), (4, 1))
+    policies[:3, own] = 1 - code  # three of four resamples give them the other treatment
+    report = StudyReport(fitted, Y, T, X=X, results=dataclasses.replace(stability, policies=policies))
+    assert report.fragile_leaves == {first: 0.25}
+    tree = report.content.section("tree")
+    picture = next(block for block in tree.blocks if isinstance(block, Picture))
+    assert picture.data["fragile"] == {str(first): "fragile: in 25% of resamples"}
+    text = report.to_text()
+    assert text.count("fragile: in 25% of resamples") == 1 and "Marked fragile: 1 leaf." in text
+    drawn = PolicyTreeDisplay(report.tree, fragile={first: "fragile"}).plot().boxes_
+    dashed = {node for node, box in drawn.items() if box.get_bbox_patch().get_linestyle() in ("--", "dashed")}
+    assert dashed == {first} and drawn[first].get_text().endswith("fragile")
+    steady = StudyReport(
+        fitted, Y, T, X=X, results=dataclasses.replace(stability, policies=policies[3:].repeat(4, axis=0))
+    )
+    assert steady.fragile_leaves == {} and "fragile" not in steady.to_text()
 
 
 def test_what_was_not_asked_has_no_section(study, fitted):

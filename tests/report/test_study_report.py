@@ -12,7 +12,15 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from policytree import About, DRPolicyTree, OptimalTreeClassifier, PolicyTree, RewardEstimator, StudyReport
+from policytree import (
+    About,
+    DRPolicyTree,
+    OptimalTreeClassifier,
+    PolicyTree,
+    RewardEstimator,
+    StudyReport,
+    cross_val_policy_value,
+)
 from policytree.common.safe_text import visible
 from policytree.evaluation import near_ties, rank_average_treatment_effect
 from policytree.exceptions import InputError
@@ -222,6 +230,29 @@ def test_known_chances_are_no_bars(plain):
     assert content.section("rule").blocks[0].text.startswith("Everybody gets ")
     assert "with propensities known by design" in content.section("methods").blocks[0].text
     assert "a hidden confounder is no concern" in content.section("sensitivity").blocks[0].text
+
+
+@pytest.mark.parametrize("effect", [0.0, 1.0])
+def test_where_no_tree_is_better_none_is_shown(effect):
+    """One treatment for all: no tree, no rule in words, no interval of nothing, no power to find nothing."""
+    rng = np.random.default_rng(0)
+    n = 240
+    X = pd.DataFrame({"age": rng.integers(20, 80, n)})
+    T = pd.Series(rng.permutation(["no", "yes"] * (n // 2)), name="a")
+    Y = pd.Series(effect * (T == "yes") + rng.normal(size=n), name="score")
+    model = learner(max_depth=0, direction="maximize").fit(Y, T, X=X, propensity=0.5)
+    values = cross_val_policy_value(
+        model, Y, T, X=X, propensity=0.5, control="no", cv=2, n_repeats=1, random_state=0
+    )  # fmt: skip
+    content = StudyReport(model, Y, T, X=X, results=values).content
+    assert not {"tree", "rule"} & {section.key for section in content.sections}
+    text = to_text(content)
+    assert "[0.000, 0.000]" not in text and "[0.00, 0.00]" not in text and "not recommended" not in text.lower()
+    assert "No question is worth asking: the best tree on these rows gives everybody" in " ".join(text.split())
+    if effect:
+        cells = {row[0]: row[3:] for row in table_of(content, "values").rows}
+        assert cells["always yes"] == ("same", "") and cells["always no"][0].startswith("+")
+        assert "yes" in str(values) and "same" in str(values)
 
 
 def test_names_are_those_of_the_study(hostile):

@@ -48,13 +48,13 @@ class HeterogeneityTest:
         Of the hypothesis that no treatment's effect differs between people: twice the smaller of the two tests'
         p-values, at most one (Bonferroni).
     p_predicted : float
-        Of the sequential test of predicted effects, over all treatments (smallest of ``table["p_adjusted"]``).
+        Of the sequential test of predicted effects, over all treatments (smallest of ``table["slope_p_adjusted"]``).
     p_linear : float
         Of the joint test that effects do not change linearly with any covariate.
     table : DataFrame, one row per treatment but the baseline
         effect, standard_error (average against the baseline, of doubly robust scores); slope, slope_error (of effects
-        on predicted effects: 1 if predicted differences are right in size, 0 if they say nothing); z, p_value
-        (one-sided), p_adjusted (Holm).
+        on predicted effects: 1 if predicted differences are right in size, 0 if they say nothing), and of the slope
+        slope_z, slope_p_value (one-sided) and slope_p_adjusted (Holm).
     linear : dict
         statistic (F), degrees_of_freedom (two numbers), directions (looked in) and available (in the covariates).
     baseline : label
@@ -199,7 +199,7 @@ def heterogeneity_test(
     learner = resolve_regression(fitted.model_regression, seen.y, Z.shape[1] > 0, rng.randint(2**31 - 1))
     table = _sequential_table(list(_predicted_blocks(learner, Z, seen, plan, b)), null, averages, seen, b)
     linear = _linear_test(Z, null, seen)
-    p_predicted, p_linear = float(table["p_adjusted"].min()), linear.pop("p_value")
+    p_predicted, p_linear = float(table["slope_p_adjusted"].min()), linear.pop("p_value")
     known = [p for p in (p_predicted, p_linear) if not np.isnan(p)]
     units = len(cluster_sums(seen.weight[seen.weight > 0][:, None], _kept_groups(seen)))
     return HeterogeneityTest(
@@ -314,12 +314,12 @@ def _sequential_table(blocks, null: _NullModel, averages: list[Estimate], seen: 
                 "standard_error": average.standard_error,
                 "slope": slope,
                 "slope_error": np.sqrt(noise) / spread if parts else np.nan,
-                "z": z,
-                "p_value": float(stats.norm.sf(z)) if parts else 1.0,
+                "slope_z": z,
+                "slope_p_value": float(stats.norm.sf(z)) if parts else 1.0,
             }
         )
     table = pd.DataFrame(records, index=pd.Index(seen.treatments[others], name="treatment"))
-    table["p_adjusted"] = holm(table["p_value"].to_numpy())
+    table["slope_p_adjusted"] = holm(table["slope_p_value"].to_numpy())
     return table
 
 

@@ -139,7 +139,8 @@ def calibration_test(
     -------
     DataFrame, one row per treatment but the baseline
         effect (average effect), effect_error; slope (1: predicted differences are right in size; 0: they say nothing),
-        slope_error, t, p_value (one-sided: against a slope above zero), p_adjusted (Holm, over the treatments).
+        slope_error, and of the slope slope_t, slope_p_value (one-sided: against one above zero) and slope_p_adjusted
+        (Holm, over the treatments).
 
     Raises
     ------
@@ -180,9 +181,9 @@ def calibration_test(
     table = pd.DataFrame(
         fit(seen, Nuisances(m, e), effect, others, b), index=pd.Index(labels[others], name="treatment")
     )
-    table["t"] = table["slope"] / table["slope_error"]
-    table["p_value"] = stats.t.sf(table["t"], table.pop("freedom"))
-    table["p_adjusted"] = holm(table["p_value"].to_numpy())
+    table["slope_t"] = table["slope"] / table["slope_error"]
+    table["slope_p_value"] = stats.t.sf(table["slope_t"], table.pop("freedom"))
+    table["slope_p_adjusted"] = holm(table["slope_p_value"].to_numpy())
     return table
 
 

@@ -73,6 +73,8 @@ class BestComparison:
         known = f"by these rows, {self.best}"
         if len(self.candidates) > 1:
             known = f"which one is best is not known: it may be {', '.join(self.candidates)}"
+        if self.lower == self.upper == 0.0:
+            return f"{rule} and best {single} are the same for everybody ({known})."
         return (
             f"{rule} - best {single}: {self.value:+.{digits}f}, {100 * self.level:g}% interval "
             f"{interval_text(self, digits)} ({known})."

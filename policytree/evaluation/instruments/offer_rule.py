@@ -19,6 +19,7 @@ from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, is_real
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
+from policytree.evaluation.policy_value.gate import ASSIGNMENT
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import REPEATED
 from policytree.evaluation.policy_value.verdict import OFFER_WORDS, Verdict
@@ -183,7 +184,11 @@ def offer_rule(
             random_state=random_state, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         verdict = _net_only(values.verdict) if treatment_cost else values.verdict
-        values = replace(values, verdict=replace(verdict, words=OFFER_WORDS))
+        gates = tuple(
+            replace(gate, reason=gate.reason.replace("treatment", "offer")) if gate.name == ASSIGNMENT else gate
+            for gate in verdict.gates
+        )
+        values = replace(values, verdict=replace(verdict, words=OFFER_WORDS, gates=gates))
     offers = tree.reward_estimator_.treatments_
     costs = treatment_costs({} if offer_costs is None else offer_costs, observed.n, offers)
     frame = pd.DataFrame(costs, index=observed.index, columns=offers)

@@ -1,10 +1,15 @@
 """The values of rules, on the training rows and held out, and the verdict.
 
+benchmark_covariates.py  nuisances without some covariates: what their omission does, as a measure for what is omitted
+confounding.py     how far what a verdict says moves when a covariate that was seen is hidden
 cross_val.py       the honest value of a policy learner: nuisances and tree are refitted without the rows they are
                    judged on
 effects.py         average effects of treatments in the population that rewards are about, with influence-function
                    standard errors
 fixed_rules.py     the values of fixed rules on rows that did not influence them, side by side
+further.py         values of further outcomes, and by groups of people
+gate.py            a gate: a condition that a verdict rests on
+gates.py           the gates of a verdict: one function decides
 optimism.py        optimism: the value of a rule on the rows that chose it, less its value on held-out rows
 refits.py          refitting a learner without some rows, and its predictions for them; refits in parallel
 rule_names.py      names of the rules of a table

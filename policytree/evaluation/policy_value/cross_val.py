@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,6 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import check_random_state
 
 from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
@@ -16,25 +19,27 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
-from policytree.common.validation import check_choice, check_level
+from policytree.common.validation import check_choice, check_count, check_level
 from policytree.data.controls import recognised_control
 from policytree.estimators.leaf_sizes import sized_for
 from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.inputs import known_label
+from policytree.evaluation.policy_value.confounding import MOST_BENCHMARKS, codes_of, compared, hidden
 from policytree.evaluation.policy_value.further import GapLimits, Limit, further_values, held_out_groups
 from policytree.evaluation.policy_value.gates import (
     Evidence,
     by_chance,
     gates_of,
     given_chances,
-    other_models_gate,
+    offers_evidence,
     rewards_evidence,
     support_findings,
 )
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.policy_value.refits import (
+    AUTO,
     Data,
     Judged,
     Refitter,
@@ -56,12 +61,13 @@ from policytree.evaluation.policy_value.validation import (
     refuse_unlearnable,
 )
 from policytree.evaluation.policy_value.verdict import Difference, Rules, SecondOpinion, Verdict, decide
-from policytree.exceptions import InputError, quoted
+from policytree.exceptions import InputError, OverlapWarning, quoted
 from policytree.study_check import StudyCheck, check_study
 from policytree.study_check.directions import direction_of, name_of
 from policytree.trees.text import rule_sentence
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
 from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import is_structured
@@ -89,7 +95,8 @@ def cross_val_policy_value(
     control: Any = None,
     randomized: bool | None = None,
     rivals: Mapping[str, Any] | None = None,
-    second_opinion: str | None = None,
+    second_opinion: str | None = AUTO,
+    benchmarks: int = MOST_BENCHMARKS,
     validation: str = REPEATED,
     cv: int | Column | Any = None,
     n_repeats: int | str | None = None,
@@ -137,9 +144,16 @@ def cross_val_policy_value(
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
         :class:`PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the tree, net of
         costs; those whose ``fit`` takes ``T`` or ``sample_weight`` are given them.
-    second_opinion : {"shares", "logit", "boosted"}, optional
+    second_opinion : {"auto", "shares", "logit", "boosted"} or None
         A learner of the default models of treatment, by whose propensities alone the same rules are judged as well: the
         table has the verdict of that. Intervals do not count how wrong models are; another model shows some of it.
+        "auto": where treatments were not drawn by lot and the default models were fitted, the one that has the second
+        least error in most refits. None: none.
+    benchmarks : int
+        Where treatments were not drawn by lot and a rule is recommended: so many covariates, those that explain most of
+        treatment and outcome (by least squares), are hidden from all nuisance models in turn, to see whether a hidden
+        confounder as strong could explain what is recommended. Each takes one more cross-fitting on all rows, and all
+        of them one, if ``estimator`` was not fitted on these rows; 0: none.
     validation : {"repeated", "sequential", "split"}
         See above.
     cv : int, scikit-learn splitter, or array of shape (n,), optional
@@ -213,7 +227,8 @@ def cross_val_policy_value(
     groups_of = {} if subgroups is None else subgroup_columns(subgroups, seen.n)
     labels = seen.treatments.tolist()
     control = recognised_control(labels) if control is None else known_label(control, labels, "control")
-    names = rule_names(seen, control, propensity is not None if randomized is None else randomized)
+    in_lottery = propensity is not None if randomized is None else randomized
+    names = rule_names(seen, control, in_lottery)
     check = by_columns(
         check_study, X=X, T=T, Y=Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
         known_propensity=propensity is not None, **outcome,
@@ -224,10 +239,13 @@ def cross_val_policy_value(
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
     teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
     if second_opinion is not None:
-        check_choice(second_opinion, "second_opinion", PROPENSITY_LEARNERS)
+        check_choice(second_opinion, "second_opinion", (AUTO, *PROPENSITY_LEARNERS))
+    check_count(benchmarks, "benchmarks", 0)
+    if second_opinion == AUTO and in_lottery:
+        second_opinion = None
     run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, other=second_opinion)
     refitter = Refitter(estimator, run, n_jobs, teller, executor)
-    repetitions, by_other = _repetitions(refitter, data, drawn, names, level)
+    repetitions, judged_by = _repetitions(refitter, data, drawn, names, level)
     teller.warn_overlap("In cross-validation", "the folds")
     table = _table(estimator, data, drawn, repetitions, level, names)
     if data.further or groups_of:
@@ -242,19 +260,60 @@ def cross_val_policy_value(
             group_values=None if judged is None else judged.values(level),
             gaps=() if judged is None else judged.gaps(GapLimits.of(estimator), level),
         )
-    why = by_chance(check, seen, propensity is not None)
+    why = by_chance(check, seen, propensity is not None, "treatment" if seen.instrument is None else "the offer")
     rewards = _rewards_check(data, drawn, repetitions, given, why)
-    gates = gates_of(Evidence(seen, ways, check, given, rewards, propensity is not None))
-    if second_opinion is None:
-        return replace(table, verdict=table.verdict.through(gates))
-    differences = _estimates(by_other, seen, drawn, level)[1]
-    other, model = _verdict(data, drawn, by_other, differences, level, names)[0], PROPENSITY_LEARNERS[second_opinion]
-    changed = other_models_gate(model, table.verdict.rule, other.rule)
-    return replace(
-        table,
-        verdict=table.verdict.through((*gates, changed)),
-        second_opinion=SecondOpinion(model, other.through(gates)),
-    )
+    second = _second(second_opinion, judged_by, data, drawn, names, level)
+    concealed = None
+    if benchmarks and not in_lottery and compared(table.verdict) is not None:
+        fit = {
+            "Y": Y, "T": T, "X": X, "W": W, "groups": groups, "strata": strata, "sample_weight": sample_weight,
+            **outcome,
+        }  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OverlapWarning)  # the refits said so
+            model = _all_rows(estimator, data, drawn, judged_by, random_state, fit)
+            if model is not None:
+                rules = [codes_of(seen.treatments, repetition.policy, POLICY) for repetition in repetitions]
+                concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, fit)
+    evidence = Evidence(seen, ways, check, given, rewards, in_lottery, table.verdict.rule, second, concealed)
+    table = replace(table, verdict=table.verdict.through(gates_of(evidence)), hidden=concealed)
+    if second is None:
+        return table
+    gates = gates_of(replace(evidence, second=None, hidden=None))
+    return replace(table, second_opinion=replace(second, verdict=second.verdict.through(gates)))
+
+
+def _second(
+    asked: str | None, judged_by: list[list[Judged]], data: Data, drawn: Validation, names: Rules, level: float
+) -> SecondOpinion | None:
+    """The verdict by other models of treatment; of "auto" the learner that has the second least error most often."""
+    votes = Counter(j.second_best for parts in judged_by for j in parts if j.second_best in j.other_rewards)
+    learner = asked if asked != AUTO else votes.most_common(1)[0][0] if votes else None
+    if learner is None:
+        return None
+    others = [[replace(j, rewards=j.other_rewards[learner], training=None) for j in part] for part in judged_by]
+    by_other = [_assembled(part, data, drawn, names) for part in others]
+    differences = _estimates(by_other, data.seen, drawn, level)[1]
+    verdict = _verdict(data, drawn, by_other, differences, level, names)[0]
+    return SecondOpinion(PROPENSITY_LEARNERS[learner], verdict)
+
+
+def _all_rows(
+    estimator, data: Data, drawn: Validation, judged_by: list[list[Judged]], random_state: Seed, fit: dict[str, Any]
+) -> RewardEstimator | None:
+    """The estimator's nuisance models fitted to all rows, whose folds can be drawn again; None if they have no chances.
+
+    None also where rewards are of other people, or gains.
+    """
+    nuisances, own = judged_by[0][0].nuisances, getattr(estimator, "reward_estimator_", None)
+    if nuisances is None or data.seen.instrument is not None or data.seen.study is not None:
+        return None
+    again = isinstance(own, RewardEstimator) and isinstance(own.random_state, int | np.integer)
+    if again and shown_policy(estimator, data, drawn.judged()) is not None:
+        return own
+    if not isinstance(nuisances.random_state, int | np.integer):
+        nuisances.set_params(random_state=check_random_state(random_state).randint(2**31))
+    return by_columns(nuisances.fit, **fit)
 
 
 def _rewards_check(
@@ -262,10 +321,13 @@ def _rewards_check(
 ) -> StudyCheck | None:
     """The check of the held-out rewards, gross of costs, and of the chances that the first refit estimated.
 
-    None where rewards are of other people, or gains.
+    Gains of those who follow offers cannot be checked: the rewards of the offers are, of the rows that the first refit
+    learnt from. None where rewards are of other people.
     """
-    if data.seen.instrument is not None or data.seen.study is not None:
+    if data.seen.study is not None:
         return None
+    if data.seen.instrument is not None:
+        return None if repetitions[0].support is None else offers_evidence(data.seen, repetitions[0].support, why)
     rows, sign = validation.judged(), 1.0 if data.direction == "maximize" else -1.0
     rewards = sum(repetition.rewards.to_numpy() for repetition in repetitions) / len(repetitions)
     costs = data.costs(rows)
@@ -289,24 +351,22 @@ def rule_names(seen: Observed, control: Any, randomized: bool) -> Rules:
 
 def _repetitions(
     refitter: Refitter, data: Data, validation: Validation, names: Rules, level
-) -> tuple[list[Repetition], list[Repetition]]:
-    """All refits, at once, or repetition by repetition where they may end early; and as others judge them."""
+) -> tuple[list[Repetition], list[list[Judged]]]:
+    """All refits, at once, or repetition by repetition where they may end early; and what they were put together of."""
     count = len(validation.plans)
     batches: list[Sequence[int]] = [range(count)]
     if validation.adaptive:
         batches = [range(FEWEST_REPEATS), *(range(r, r + 1) for r in range(FEWEST_REPEATS, count))]
     repetitions: list[Repetition] = []
-    by_other: list[Repetition] = []
+    judged_by: list[list[Judged]] = []
     for batch in batches:
         judged = refitter.run([fit for repetition in batch for fit in validation.fits(repetition)])
         parts = [[j for j in judged if j.fit.repetition == r] for r in batch]
+        judged_by += parts
         repetitions += [_assembled(part, data, validation, names) for part in parts]
-        if judged[0].other_rewards is not None:
-            others = [[replace(j, rewards=j.other_rewards, training=None) for j in part] for part in parts]
-            by_other += [_assembled(part, data, validation, names) for part in others]
         if validation.adaptive and settled(repetitions, data.seen, validation, level):
             break
-    return repetitions, by_other
+    return repetitions, judged_by
 
 
 def settled(repetitions: Sequence[Repetition], seen: Observed, validation: Validation, level: float) -> bool:
@@ -436,9 +496,12 @@ def _told(verdict: Verdict, estimator, data: Data, validation: Validation, repet
     if reference is None or seen.study is not None:
         return replace(verdict, in_words=in_words)
     own = seen.treatments[seen.arm[rows]]
+    labels = {f"always {label}": label for label in seen.treatments}
     if reference != STATUS_QUO:
-        own = next(label for label in seen.treatments if f"always {label}" == reference)
+        own = labels[reference]
     policies = [r.policy for r in repetitions] if shown is None else [shown]
+    if verdict.rule in labels and verdict.rule != reference:
+        policies = [np.full(len(rows), labels[verdict.rule])]
     weight = None if seen.sample_weight is None else seen.sample_weight[rows]
     changed = float(np.mean([np.average(policy != own, weights=weight) for policy in policies]))
     return replace(verdict, in_words=in_words, changed=changed)

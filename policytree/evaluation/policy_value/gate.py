@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 SUPPORTED, FRAGILE, UNSAID = STATES = ("supported", "fragile", "cannot be said")
 
+ASSIGNMENT = "assignment"  # the gate that says how treatments were assigned
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:

@@ -2,30 +2,33 @@
 
     name               fails where                                                                     state
     direction          nobody said which outcomes are better, and the outcome's name does not tell     fragile
+    assignment         never: it says how treatments were assigned
     given chances      the shares of treatments refute the probabilities that were given               cannot be said
     data check         a serious finding: a leak, a later measurement, censoring, repeated ids         cannot be said
     rewards            arms' mean rewards leave their raw means in a randomised study, leave the       cannot be said
                        range of outcomes, or rest on a few rows
-    rows               fewer than 500 rows (clusters) and estimated chances                            fragile
+    rows               fewer than 500 rows (clusters) of a study in which nobody drew treatments       fragile
     other models       the verdict is another one by the second best models of treatment               fragile
     hidden confounder  one as strong as the strongest covariate that was seen overturns the verdict    fragile
 
-Nothing is fitted here: whoever has rewards, chances and second opinions passes them.
+The last three are of studies in which treatments were not drawn by lot. Nothing is fitted here: whoever has rewards,
+chances and second opinions passes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, chi2
 
-from policytree.evaluation.policy_value.gate import FRAGILE, SUPPORTED, UNSAID, Gate
+from policytree.evaluation.policy_value.confounding import Hidden
+from policytree.evaluation.policy_value.gate import ASSIGNMENT, FRAGILE, SUPPORTED, UNSAID, Gate
 from policytree.evaluation.policy_value.refits import Support
-from policytree.study_check import KNOWN, LOOKS_RANDOMISED, NEVER_TREATED, StudyCheck, check_rewards
+from policytree.evaluation.policy_value.verdict import SecondOpinion
+from policytree.study_check import KNOWN, LOOKS_RANDOMISED, NEVER_TREATED, StudyCheck, about_offers, check_rewards
 from policytree.study_check.directions import Direction
 from policytree.study_check.findings import REPEATED_IDS, Finding
 from policytree.study_check.rows import thin_support
@@ -56,8 +59,14 @@ class Evidence:
         The probabilities of treatment that somebody stated; None if they were estimated.
     rewards : StudyCheck or None
         Of the rewards; None where there are none of these rows.
-    known : bool
-        Whether there was nothing to estimate about treatment.
+    drawn : bool
+        Whether treatments were drawn by lot, so that nothing but chance decided about them.
+    rule : str or None
+        What the verdict recommends before the gates.
+    second : SecondOpinion or None
+        The verdict by other models of treatment, before the gates.
+    hidden : Hidden or None
+        What moves where covariates are hidden.
     """
 
     seen: Observed
@@ -65,20 +74,27 @@ class Evidence:
     check: StudyCheck
     given: np.ndarray | None
     rewards: StudyCheck | None
-    known: bool
+    drawn: bool
+    rule: str | None = None
+    second: SecondOpinion | None = None
+    hidden: Hidden | None = None
 
 
 def gates_of(evidence: Evidence) -> tuple[Gate, ...]:
-    """All gates that need no other verdict, in the order in which a reader asks; those that are passed too."""
+    """All gates, in the order in which a reader asks; those that are passed too."""
     seen, given = _assigned(evidence.seen, evidence.given)
-    gates = [direction_gate(evidence.direction)]
+    gates = [direction_gate(evidence.direction), assignment_gate(seen, evidence.drawn, given is not None)]
     if given is not None:
         gates.append(chances_gate(seen, given))
     gates.append(check_gate(evidence.check, evidence.seen.n))
     if evidence.rewards is not None:
         gates.append(rewards_gate(evidence.rewards))
-    if not evidence.known:
+    if not evidence.drawn:
         gates.append(rows_gate(seen))
+    if evidence.second is not None:
+        gates.append(other_models_gate(evidence.second.model, evidence.rule, evidence.second.verdict.rule))
+    if evidence.hidden is not None:
+        gates.append(confounder_gate(evidence.hidden))
     return tuple(gates)
 
 
@@ -95,6 +111,15 @@ def direction_gate(direction: Direction) -> Gate:
     if direction.known:
         return Gate("direction", SUPPORTED, direction.reason)
     return Gate("direction", FRAGILE, direction.reason, direction.remedy)
+
+
+def assignment_gate(seen: Observed, drawn: bool, known: bool) -> Gate:
+    """How treatments, or offers, were assigned."""
+    if drawn:
+        how = "with known probabilities" if known else "at random"
+        return Gate(ASSIGNMENT, SUPPORTED, f"{seen.what}s were assigned {how}")
+    reason = f"this assumes that, given the covariates, who got which {seen.what} was as good as random"
+    return Gate(ASSIGNMENT, SUPPORTED, reason)
 
 
 def check_gate(check: StudyCheck, n: int) -> Gate:
@@ -158,23 +183,20 @@ def other_models_gate(model: str, rule: str | None, other: str | None) -> Gate:
     return Gate("other models", FRAGILE, reason, "Compare both models of treatment before anybody acts on either.")
 
 
-def confounder_gate(what: str, estimate: float, moved: Mapping[str, float]) -> Gate:
-    """Whether a hidden confounder as strong as a covariate that was seen may overturn what the verdict says.
-
-    Parameters
-    ----------
-    what : str
-        What is estimated, such as "policy tree - always drug".
-    estimate : float
-    moved : mapping of str to float
-        By covariate, how far the estimate moves where one as strong is hidden.
-    """
+def confounder_gate(hidden: Hidden) -> Gate:
+    """Whether a hidden confounder as strong as a covariate that was seen may overturn what the verdict says."""
+    what, remedy = f"{hidden.what} ({hidden.estimate:+.3g})", "Ask what else decided about treatment, and measure it."
+    if hidden.problem:
+        reason = f"Whether a hidden confounder could explain {what} was not computed ({hidden.problem.rstrip('.')})"
+        return Gate("hidden confounder", FRAGILE, reason, remedy)
+    moved = hidden.moved
     name = max(moved, key=lambda each: abs(moved[each]))
-    if abs(moved[name]) < abs(estimate):
-        reason = f"a hidden confounder as strong as {name} would not turn {what} ({estimate:+.3g}) around"
-        return Gate("hidden confounder", SUPPORTED, reason)
-    reason = f"A hidden confounder as strong as {name} could explain {what} ({estimate:+.3g})"
-    return Gate("hidden confounder", FRAGILE, reason, "Ask what else decided about treatment, and measure it.")
+    if abs(moved[name]) >= abs(hidden.estimate):
+        reason = f"A hidden confounder as strong as {name} could explain {what}"
+        return Gate("hidden confounder", FRAGILE, reason, remedy)
+    others = "" if len(moved) == 1 else f", of {', '.join(moved)} the one that moves it most,"
+    reason = f"a hidden confounder as strong as {name}{others} would not turn {what} around"
+    return Gate("hidden confounder", SUPPORTED, reason)
 
 
 def said(rule: str | None) -> str:
@@ -270,6 +292,19 @@ def rewards_evidence(
         T=part.treatments[part.arm], rewards=rewards, groups=part.groups, sample_weight=part.sample_weight,
         propensity=propensity, by_chance=why, **seen.arguments(rows),
     )  # fmt: skip
+
+
+def offers_evidence(seen: Observed, support: Support, why: str) -> StudyCheck:
+    """Check the rewards of offers, where people may refuse them."""
+    by, rows = seen.by_offer(), support.rows
+    assert support.offers is not None, "there are offers"
+    part = by.rows(rows)
+    found = check_rewards(
+        T=part.treatments[part.arm], rewards=pd.DataFrame(support.offers, columns=by.treatments), groups=part.groups,
+        sample_weight=part.sample_weight, propensity=pd.DataFrame(support.chances, columns=by.treatments),
+        min_propensity=support.floor, by_chance=why, **by.arguments(rows),
+    )  # fmt: skip
+    return replace(found, findings=about_offers(found.findings))
 
 
 def support_findings(seen: Observed, support: Support) -> tuple[Finding, ...]:

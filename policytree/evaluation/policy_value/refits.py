@@ -231,22 +231,41 @@ class Data:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Support:
-    """Estimated chances of treatment, (n_rows, K), of the rows that a refit learnt from, raised to ``floor``."""
+    """Chances of what was assigned to the rows that a refit learnt from.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Positions of these rows.
+    chances : ndarray of shape (n_rows, K)
+        Raised to ``floor``.
+    floor : float
+    offers : ndarray of shape (n_rows, M), or None
+        Where people may refuse what they are offered: rewards of the offers.
+    """
 
     rows: np.ndarray
     chances: np.ndarray
     floor: float
+    offers: np.ndarray | None = None
 
 
 def _support(fitted, data: Data, fit: Fit) -> Support | None:
-    """The chances that a refit estimated; None where they were known, are of offers, or are not shown."""
-    rewards = getattr(fitted, "reward_estimator_", None)
-    if not isinstance(rewards, RewardEstimator) or rewards.propensity_ is None or rewards.models_propensity_ is None:
+    """The chances that a refit estimated (of offers also those that were known); None where they are not shown."""
+    rewards, seen = getattr(fitted, "reward_estimator_", None), data.seen
+    if not isinstance(rewards, RewardEstimator) or rewards.propensity_ is None or seen.study is not None:
         return None
-    if data.seen.instrument is not None or data.seen.study is not None or len(rewards.propensity_) != len(fit.train):
+    if len(rewards.propensity_) != len(fit.train):
         return None
-    chances = rewards.propensity_[list(data.seen.treatments)].to_numpy()
-    return Support(fit.train, chances, rewards.min_propensity)
+    if seen.instrument is not None:
+        labels, offers = list(seen.instrument.offers), rewards.offer_rewards_
+        chances = rewards.propensity_[labels].to_numpy()
+        return (
+            None if offers is None else Support(fit.train, chances, rewards.min_propensity, offers[labels].to_numpy())
+        )
+    if rewards.models_propensity_ is None:
+        return None
+    return Support(fit.train, rewards.propensity_[list(seen.treatments)].to_numpy(), rewards.min_propensity)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,8 +277,8 @@ class Judged:
     fit : Fit
     rewards : ndarray of shape (n_test, K)
         Net of treatment costs.
-    other_rewards : ndarray of shape (n_test, K), or None
-        The same by another model of treatment, where that was asked for.
+    other_rewards : mapping of str to ndarray of shape (n_test, K)
+        The same by other models of treatment, where that was asked for, by learner.
     outcome : ndarray of shape (n_test,)
         What their own treatments brought, net of costs.
     policy, plug_in : ndarray of shape (n_test,), int
@@ -278,11 +297,15 @@ class Judged:
         What their own treatments brought by these.
     support : Support or None
         Chances of treatment of the training rows, where they were estimated.
+    second_best : str or None
+        The learner of treatment of second least error, where there are several.
+    nuisances : RewardEstimator or None
+        The nuisance models that were fitted, unfitted, where they estimated chances of treatment.
     """
 
     fit: Fit
     rewards: np.ndarray
-    other_rewards: np.ndarray | None
+    other_rewards: Mapping[str, np.ndarray]
     outcome: np.ndarray
     policy: np.ndarray
     plug_in: np.ndarray
@@ -293,10 +316,18 @@ class Judged:
     further: Mapping[str, np.ndarray]
     further_own: Mapping[str, np.ndarray]
     support: Support | None = None
+    second_best: str | None = None
+    nuisances: RewardEstimator | None = None
+
+
+AUTO = "auto"  # as a second opinion: the models of treatment of second least error
 
 
 def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: str | None = None) -> Judged:
-    """Learn from the training rows, judge the test rows; ``other``: a learner of propensities that judges as well."""
+    """Learn from the training rows, judge the test rows.
+
+    ``other``: a learner of propensities that judges as well, or "auto", all of them where there are several.
+    """
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", UnseenValueWarning)  # a fold may lack rare categories
@@ -304,9 +335,14 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
         treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)
         outcomes = _expected_outcomes(fitted, data, rows)
-        rewards, other_rewards = data.held_out_rewards(fitted, rows, outcomes).to_numpy(), None
-        if other is not None:
-            other_rewards = data.held_out_rewards(_judging_by(other, fitted), rows, outcomes).to_numpy()
+        rewards, nuisances = data.held_out_rewards(fitted, rows, outcomes).to_numpy(), _estimated(fitted)
+        second_best = None if nuisances is None else fitted.reward_estimator_.second_best_learner_
+        others = [] if other is None else [other]
+        if other == AUTO:
+            others = [] if second_best is None else list(fitted.reward_estimator_.models_propensity_[0].learners)
+        other_rewards = {
+            name: data.held_out_rewards(_judging_by(name, fitted), rows, outcomes).to_numpy() for name in others
+        }
         learnt = _learn_rivals(rivals, fitted, data, fit)
         return Judged(
             fit,
@@ -322,7 +358,16 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
             data.further_rewards(fitted, rows),
             data.further_own(fitted, rows),
             _support(fitted, data, fit),
+            second_best,
+            None if nuisances is None else clone(nuisances),
         )
+
+
+def _estimated(fitted) -> RewardEstimator | None:
+    """The fitted nuisance models, where they estimated chances of treatment."""
+    rewards = getattr(fitted, "reward_estimator_", None)
+    known = not isinstance(rewards, RewardEstimator) or rewards.models_propensity_ is None
+    return None if known else rewards
 
 
 def _judging_by(learner: str, fitted) -> Any:

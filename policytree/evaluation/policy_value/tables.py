@@ -12,6 +12,7 @@ import pandas as pd
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text, size_text, values_text
 from policytree.evaluation.inference.best_arm import BestComparison
+from policytree.evaluation.policy_value.confounding import Hidden
 from policytree.evaluation.policy_value.further import (
     GroupGap,
     Limit,
@@ -108,7 +109,10 @@ class PolicyValueTable:
         If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
         the one you would show, gives the same treatment as the rules that are judged here. None otherwise.
     second_opinion : SecondOpinion or None
-        The verdict by other models of treatment, where somebody asked for it.
+        The verdict by other models of treatment, where there are any.
+    hidden : Hidden or None
+        How far what the verdict says moves where covariates are hidden; None where treatments were drawn by lot, or no
+        rule is recommended.
     optimism : mapping of str to Optimism
         For every rule that is learnt (the tree, the plug-in rule, rivals): its value on the rows that chose it less its
         held-out value. Empty if the estimator has no ``rewards_``.
@@ -154,6 +158,7 @@ class PolicyValueTable:
     limits: Mapping[str, Limit] = field(default_factory=dict, repr=False)
     group_values: pd.DataFrame | None = field(default=None, repr=False)
     gaps: tuple[GroupGap, ...] = field(default=(), repr=False)
+    hidden: Hidden | None = field(default=None, repr=False)
 
     @property
     def folds(self) -> FoldPlan:

@@ -19,7 +19,7 @@ from policytree.evaluation.inference.step_down import (
     probability,
     rank_treatments,
 )
-from policytree.evaluation.policy_value.gate import FRAGILE, UNSAID, Gate, merged, strength_of
+from policytree.evaluation.policy_value.gate import ASSIGNMENT, FRAGILE, UNSAID, Gate, merged, strength_of
 
 POWER = 0.8  # probability with which the smallest gain that is named would have been shown
 ADJUSTED = 0.9  # of the tail of one comparison alone: below this an interval is called wider
@@ -143,7 +143,8 @@ class Verdict:
     in_words : str
         The tree that was learnt from all rows, as a sentence; "" if it is not known.
     changed : float or None
-        Share of people whom that tree gives another treatment than the reference does; None if it is not known.
+        Share of people whom the recommended treatment, else that tree, gives another treatment than the reference does;
+        None if it is not known.
 
     Examples
     --------
@@ -207,7 +208,15 @@ class Verdict:
         if self.reason is Reason.UNCLEAR:
             remedies = [gate.remedy for gate in self.gates if gate.state == UNSAID and gate.remedy]
             return " ".join([f"What to do cannot be said from these rows: {'; '.join(self.doubts)}.", *remedies])
-        return " ".join([*(f"{gate.reason}." for gate in self.gates if gate.state == FRAGILE), self._sentence()])
+        fragile = [_lowered(gate.reason) for gate in self.gates if gate.state == FRAGILE]
+        first = [f"This is fragile: {'; '.join(fragile)}."] if fragile else []
+        return " ".join([*first, self._sentence(), *self._rests_on()])
+
+    def _rests_on(self) -> list[str]:
+        """How treatments were assigned, which a recommendation rests on, in a sentence, if gates say it."""
+        if self.rule in (None, self.reference):
+            return []
+        return [f"{gate.reason[:1].upper()}{gate.reason[1:]}." for gate in self.gates if gate.name == ASSIGNMENT]
 
     def _sentence(self) -> str:
         """The recommendation, as if every gate was passed."""
@@ -251,7 +260,21 @@ class Verdict:
         """The reference in words."""
         reference = self.reference or ""
         control = reference.removeprefix("always ")
-        return "what people got" if control == reference else f"the control, {control}"
+        if control == reference:
+            return "what people got"
+        return control if control.lower() == "control" else f"{control}, the control"
+
+    @property
+    def _than_reference(self) -> str:
+        """The same after "more than"."""
+        return self._than(self.reference or "")
+
+    def _than(self, rule: str) -> str:
+        """What a value is compared with: "under placebo", "what people got"."""
+        if rule == self.reference:
+            named = self._of_reference
+            return named if named == "what people got" else f"under {named}"
+        return f"under {_label(rule)}"
 
     def _size(self, estimate: Gain | BestComparison | Estimate) -> str:
         """A difference in the outcome's unit, with the word that says which way."""
@@ -276,17 +299,20 @@ class Verdict:
     def _best_single(self) -> str:
         """The tree against the best of the others, in words."""
         best, words = self.against_best, self.words
-        if best.lower == best.upper == 0.0:
+        if best.lower == best.upper == 0.0:  # in every refit
             return f"The {words.short} gives everybody the best {words.single}, whichever people it is learnt from"
         how = "worse" if best.worse else "better" if best.better else "not shown better"
         return f"The {words.short} is {how} than the best {words.single} ({self._size(best)}, {self._interval(best)})"
 
-    def _rule_and_people(self) -> str:
-        """The tree in a sentence, and how many people change treatment; "" if that is not known."""
-        parts = [self.in_words] if self.in_words else []
-        if self.changed is not None:
-            parts.append(f"{100 * self.changed:.0f} of 100 people change {self.words.fixed}.")
-        return "".join(f" {part}" for part in parts)
+    @property
+    def _use(self) -> str:
+        """The tree in a sentence, and how many people change treatment, as far as that is known."""
+        rule = f": {_lowered(self.in_words)}" if self.in_words else "."
+        return f"Use the {self.words.rule}{rule}{self._people}"
+
+    @property
+    def _people(self) -> str:
+        return "" if self.changed is None else f" {100 * self.changed:.0f} of 100 people change {self.words.fixed}."
 
     @property
     def _lower(self) -> str:
@@ -300,29 +326,27 @@ class Verdict:
         best = f"the best {self.words.single}"
         what = f"{self._size(self.against_best)} than {best} ({self._interval(self.against_best)})"
         if self.reference is not None:
-            what += f" and {self._gain(self.tree, self._of_reference)}"
-        return (
-            f"Use the {self.words.rule}.{self._rule_and_people()} On people who had no part in learning it, it brings "
-            f"{what}.{self._lower}"
-        )
+            what += f" and {self._gain(self.tree, self._than_reference)}"
+        return f"{self._use} On people who had no part in learning it, it brings {what}.{self._lower}"
 
     def _tree_better_than_reference(self) -> str:
         return (
-            f"Use the {self.words.rule}.{self._rule_and_people()} On people who had no part in learning it, it brings "
-            f"{self._gain(self.tree, self._of_reference)}. No {self.words.single} is shown better than that. "
+            f"{self._use} On people who had no part in learning it, it brings "
+            f"{self._gain(self.tree, self._than_reference)}. No {self.words.single} is shown better than that. "
             f"{self._best_single}.{self._lower}"
         )
 
     def _treatment_better(self) -> str:
         assert self.treatment is not None
+        people = self._people if self._of_reference == "what people got" else ""
         return (
-            f"Give {_label(self.treatment.rule)} to everybody: {self._gain(self.treatment, self._of_reference)}. "
-            f"{self._best_single}.{self._others()}{self._lower}"
+            f"Give {_label(self.treatment.rule)} to everybody: {self._gain(self.treatment, self._than_reference)}."
+            f"{people} {self._best_single}.{self._others()}{self._lower}"
         )
 
     def _treatment_best(self) -> str:
         assert self.treatment is not None and self.ranking is not None
-        nearest = _label(self.treatment.over)
+        nearest = self._than(self.treatment.over)
         every = "" if len(self.ranking.better_than) == 1 else f" It is better than every other {self.words.fixed}."
         return (
             f"Give {_label(self.treatment.rule)} to everybody: {self._gain(self.treatment, nearest)}.{every} "
@@ -331,16 +355,18 @@ class Verdict:
 
     @property
     def _power(self) -> str:
+        if not self.tree.smallest:  # the rule gives everybody what they are compared with
+            return ""
         digits = decimals([self.tree.smallest / 4])
         size = f"{self.tree.smallest:,.{digits}f}{self.words.unit_of()}"
-        return f"This study has {POWER:.0%} power to detect a gain of {size} by a {self.words.short}."
+        return f" This study has {POWER:.0%} power to detect a gain of {size} by a {self.words.short}."
 
     def _none_better(self) -> str:
         nearest = self.tree if self.treatment is None else self.treatment
         rule = f"The {self.words.short}" if nearest is self.tree else _label(nearest.rule)
         return (
             f"No {self.words.fixed} and no {self.words.short} is shown better than {self._of_reference}: leave things "
-            f"as they are. {rule}: {self._gain(nearest, self._of_reference)}. {self._best_single}.{self._lower} "
+            f"as they are. {rule}: {self._gain(nearest, self._than_reference)}. {self._best_single}.{self._lower}"
             f"{self._power}"
         )
 
@@ -353,7 +379,7 @@ class Verdict:
         parts.append(f"not shown different from {_listed([_label(name) for name in found.not_told_apart], 'or')}")
         return (
             f"No {self.words.fixed} and no {short} is shown better than all others. {_label(found.best)} has the best "
-            f"estimate; it is {', and '.join(parts)}. {self._best_single}.{self._lower} {self._power} To have all "
+            f"estimate; it is {', and '.join(parts)}. {self._best_single}.{self._lower}{self._power} To have all "
             f"tested against the {self.words.fixed} that is usual today, name it as the control."
         )
 
@@ -375,6 +401,11 @@ _SENTENCES: dict[Reason, Callable[[Verdict], str]] = {
     Reason.NONE_BEST: Verdict._none_best,
     Reason.STATUS_QUO_BETTER: Verdict._status_quo_better,
 }
+
+
+def _lowered(reason: str) -> str:
+    """A clause within a sentence: the first letter is small, unless it begins a name such as "DNA"."""
+    return reason[:1].lower() + reason[1:] if reason[1:2].islower() or reason[1:2] == " " else reason
 
 
 def _label(rule: str) -> str:

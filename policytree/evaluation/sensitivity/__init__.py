@@ -1,7 +1,5 @@
 """How strong a hidden confounder would have to be, and how different another population.
 
-benchmark_covariates.py    nuisances without some covariates: what the omission of these would have done, as a
-                           measure for what is omitted
 contrasts.py               a policy, alone or against a baseline rule, beside what was observed: what sensitivity
                            analyses start from
 exclusion.py               how large a direct effect of offers on outcomes must be to undo a conclusion from an

@@ -151,6 +151,32 @@ class PolicyStability:
     def _mean(self, values: np.ndarray) -> float:
         return float(np.average(values, weights=self.sample_weight))
 
+    def leaf_shares(self, leaves: np.ndarray, given: np.ndarray) -> dict[int, float]:
+        """Share of resamples in which each leaf of a rule comes again: most of its people get what it gives them.
+
+        Parameters
+        ----------
+        leaves : ndarray of shape (n,)
+            The leaf of every person of the study.
+        given : ndarray of shape (n,)
+            The treatment that the rule gives them.
+
+        Raises
+        ------
+        InputError
+            If they are of other people.
+        """
+        n = self.policies.shape[1]
+        if len(leaves) != n or len(given) != n:
+            raise InputError(f"leaves and given must have a value for each of the {n:,} people of the study.")
+        same = self.policies == pd.Index(self.treatments).get_indexer(pd.Index(given))
+        weight = np.ones(n) if self.sample_weight is None else self.sample_weight
+        out = {}
+        for leaf in np.unique(leaves):
+            own = weight * (leaves == leaf)
+            out[int(leaf)] = float((same @ own > 0.5 * own.sum()).mean())
+        return out
+
     # --- splits ---
 
     def feature_shares(self) -> pd.DataFrame:

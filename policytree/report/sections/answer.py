@@ -13,8 +13,9 @@ from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Material, capitalised
+from policytree.report.sections.tree import gives_all_the_same
 from policytree.report.sections.values import values_picture
-from policytree.trees.text import rule_sentence
+from policytree.trees.text import action_label, rule_sentence
 
 WORDS_OF_A_UNIT = 6  # more is a description
 NO_VALUE = "None: without held-out values nobody knows whether this tree is worth using."
@@ -51,6 +52,11 @@ def verdict_section(material: Material) -> Section:
         facts.append(("judged by", f"{values.size()}; {values.validation.describe(values.n_repeats)}"))
     elif (honest := material.only(HonestLeaves)) is not None:
         facts.append(("judged by", f"{honest.value.n:,} rows that did not choose the tree"))
+    if values is not None and gives_all_the_same(material):
+        everybody = action_label(material.tree, 0)
+        facts.append(
+            ("the tree", f"No question is worth asking: the best tree on these rows gives everybody {everybody}.")
+        )
     if test is not None:
         facts.append(("do effects differ?", str(test)))
     if values is not None and values.second_opinion is not None:

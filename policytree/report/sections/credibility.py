@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from policytree.data.features import shown
 from policytree.evaluation.formatting import decimals
 from policytree.evaluation.instruments.offer_rule import OfferRule
-from policytree.evaluation.policy_value.gate import Gate
-from policytree.evaluation.policy_value.gates import by_chance, check_gate, confounder_gate, rewards_gate
+from policytree.evaluation.policy_value.gates import by_chance, check_gate
 from policytree.evaluation.policy_value.tables import PolicyValueTable
-from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.report.content import Section, Table, Words
 from policytree.report.material import Material, Study, capitalised
 from policytree.report.sections.question import TONES
@@ -73,30 +70,15 @@ def _assigned_rewards(rewards: Any) -> Any:
     return rewards.rewards_ if rewards.offers_ is None else rewards.offer_rewards_
 
 
-def gates(study: Study, check: StudyCheck | None) -> tuple[Gate, ...]:
-    """The gates that the data, and the rewards of the model that is shown, decide."""
+def gated(study: Study, results: Sequence[Any]) -> tuple[Any, ...]:
+    """Results, their verdicts through what the check found in columns that no model was given, such as ids."""
     found = check_gate(study.check, study.seen.n)
-    return (found,) if check is None else (found, rewards_gate(check))
-
-
-def _confounder_gates(results: Sequence[Any]) -> list[Gate]:
-    """What bounds for omitted variables say, where they were compared with covariates."""
-    return [
-        confounder_gate(result.what, result.estimate.value, {shown(b.name): b.change for b in result.benchmarks})
-        for result in results
-        if isinstance(result, OmittedVariableBounds) and result.benchmarks
-    ]
-
-
-def gated(study: Study, check: StudyCheck | None, results: Sequence[Any]) -> tuple[Any, ...]:
-    """Results, their verdicts through the gates of this study."""
-    passed = [*gates(study, check), *_confounder_gates(results)]
 
     def one(result: Any) -> Any:
         if isinstance(result, OfferRule) and result.values is not None:
             return replace(result, values=one(result.values))
         if isinstance(result, PolicyValueTable):
-            return replace(result, verdict=result.verdict.through(passed))
+            return replace(result, verdict=result.verdict.through([found]))
         return result
 
     return tuple(one(result) for result in results)

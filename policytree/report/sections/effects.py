@@ -17,7 +17,7 @@ from policytree.report.material import Material
 MOST_POINTS = 100  # of a curve
 _MORE = "how much more those put first gain than the average person, averaged over all shares that might be treated"
 AVERAGE = ("effect", "standard_error")
-SLOPE = ("slope", "slope_error", "z", "p_value", "p_adjusted")
+SLOPE = ("slope", "slope_error", "slope_z", "slope_p_value", "slope_p_adjusted")
 HETEROGENEITY = "Do effects differ between people?"
 NOT_TESTED = "Not tested here: pass the result of heterogeneity_test among the results."
 NO_TEST = (
@@ -47,7 +47,7 @@ def heterogeneity_section(material: Material) -> Section:
             f"{label} - {test.baseline}",
             _two_decimals(row["slope"]),
             _two_decimals(row["slope_error"]),
-            p_text(row["p_adjusted"]),
+            p_text(row["slope_p_adjusted"]),
         )
         for label, row in rows
     )

@@ -143,7 +143,7 @@ def _near_ties(material: Material, ties: NearTies) -> list[Block]:
     if cells:
         table = Table(("covariate", "of the trees", "of the decisions need it"), cells, "What near-ties ask about")
         blocks.append(table)
-    leaves = counted(ties.simplest.n_leaves, "leaves") if ties.simplest.n_leaves > 1 else "1 leaf"
+    leaves = counted(ties.simplest.n_leaves, "leaves")
     simplest = with_short_thresholds(ties.simplest, material.encoded)
     blocks.append(Fold(f"The simplest of them, {leaves}", (outline(simplest, material.encoded, {}, form=False),)))
     return blocks

@@ -15,6 +15,7 @@ from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary, leaf_values
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.verdict import Reason, Verdict
+from policytree.evaluation.stability.tables import PolicyStability
 from policytree.plotting.partition import partition
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
 from policytree.report.material import Material
@@ -22,6 +23,11 @@ from policytree.report.outline import checklist, outline, rules
 from policytree.serialization import to_dict
 from policytree.trees.text import counted
 
+OFTEN = 0.5  # share of the resamples in which a leaf comes again, below which it is fragile
+FRAGILE = (
+    "Marked fragile: {leaves}. In at least half of the resamples most people of such a leaf get another treatment than "
+    "this tree gives them."
+)
 SHORTENED = (
     "Thresholds are the shortest numbers that send every row of the data the same way as those of the search; "
     "tree.json and this page state the same ones."
@@ -48,6 +54,33 @@ def leaves_of(material: Material) -> pd.DataFrame | None:
     )  # fmt: skip
 
 
+def rule_sections(material: Material) -> tuple[Section, ...]:
+    """The tree and its rule in words; of a tree that asks nothing no picture, and no rule where there is a verdict."""
+    if not gives_all_the_same(material):
+        return tree_section(material), rule_section(material)
+    return (rule_section(material),) if material.only(PolicyValueTable) is None else ()
+
+
+def gives_all_the_same(material: Material) -> bool:
+    """Whether the tree asks nothing."""
+    return material.tree.node_count == 1
+
+
+def fragile_leaves(material: Material) -> dict[int, float]:
+    """Leaves that come again in fewer than half of the resamples, with the share of these in which they do."""
+    stability = material.only(PolicyStability)
+    if stability is None or len(material.encoded) != stability.policies.shape[1]:
+        return {}
+    leaves = material.tree.apply(material.encoded)
+    given = np.array(material.tree.actions, dtype=object)[material.tree.action[leaves]]
+    return {leaf: share for leaf, share in stability.leaf_shares(leaves, given).items() if share < OFTEN}
+
+
+def fragile_texts(material: Material) -> dict[int, str]:
+    """What is said of these leaves."""
+    return {leaf: f"fragile: in {share:.0%} of resamples" for leaf, share in fragile_leaves(material).items()}
+
+
 def tree_section(material: Material) -> Section:
     """Picture, questions and leaves."""
     tree, summary = material.tree, leaves_of(material)
@@ -57,10 +90,14 @@ def tree_section(material: Material) -> Section:
         least, largest = outcome_range(material)
         values = {leaf: value.within((least, largest)) for leaf, value in leaf_values(tree, summary).items()}
     lines = leaf_lines(values, decimals(summary["gain", "standard_error"])) if summary is not None and values else {}
+    fragile = fragile_texts(material)
+    lines = {leaf: (*lines.get(leaf, ()), *filter(None, [fragile.get(leaf)])) for leaf in {*lines, *fragile}}
     shown = outline(tree, material.encoded, lines)
     blocks: list[Block] = [tree_picture(material, values), shown]
     if (said := not_recommended(material)) is not None:
         blocks = [said, tree_picture(material, values), Fold("Show the tree anyway", (shown,))]
+    if fragile:
+        blocks.append(Words(FRAGILE.format(leaves=counted(len(fragile), "leaves")), "warning"))
     used = [tree.features[j] for j in tree.used_features]
     if used:
         blocks.append(Words(missing_words(used), "note"))
@@ -113,6 +150,7 @@ def tree_picture(material: Material, values: Mapping[int, LeafValue]) -> Picture
         "tree": to_dict(material.tree),
         "values": {str(leaf): asdict(value) for leaf, value in values.items()},
         "limits": outcome_range(material),
+        "fragile": {str(leaf): text for leaf, text in fragile_texts(material).items()},
     }
     alt = f"Decision tree. {_rules_in_words(material)}"
     return Picture("tree", data, alt)

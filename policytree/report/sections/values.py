@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from policytree.evaluation.formatting import decimals, interval_text, size_text
+from policytree.evaluation.formatting import bounds_text, decimals, difference_texts, interval_text, size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
 from policytree.evaluation.policy_value.fixed_rules import RuleValues
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, POLICY
@@ -70,8 +70,7 @@ def rules_table(
         difference = values.differences.get(rule)
         cells.append((
             rule, f"{estimate.value:,.{digits}f}", interval_text(estimate, digits),
-            "" if difference is None else f"{difference.value:+,.{digits}f}",
-            "" if difference is None else interval_text(difference, digits),
+            *difference_texts(difference, digits, ","),
         ))  # fmt: skip
     frame = values.to_frame()
     return Table(
@@ -139,9 +138,22 @@ def _explanation(material: Material, values: PolicyValueTable) -> str:
             "everybody gets the treatment predicted to be best.",
             *values.statements()[:1],
             WHY_WIDER,
+            *other_interval(values),
             *values.statements()[1:],
         )
     )
+
+
+def other_interval(values: PolicyValueTable | RuleValues) -> list[str]:
+    """Why the verdict has another interval for a difference than the table, in a sentence, where that is so."""
+    gain, digits = values.verdict.tree, values.digits
+    shown = values.differences.get(gain.over)
+    if shown is None or not gain.adjusted:
+        return []
+    return [
+        f"The verdict's interval of tree - {gain.over}, {bounds_text(gain.lower, gain.upper, digits)}, is wider than "
+        "the table's: it allows for the other rules that could have been recommended, the table's does not."
+    ]
 
 
 def status_quo_words(rules: Collection[str], got: str = "what people got") -> str:

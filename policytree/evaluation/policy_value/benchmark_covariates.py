@@ -91,21 +91,42 @@ def nuisances_without(
     if isinstance(covariates, str):
         raise InputError(f"covariates must be a list of columns; write [{covariates!r}].")
     named = covariates if isinstance(covariates, Mapping) else {str(name): [name] for name in covariates}
-    tables = {name: _frame(table) for name, table in (("X", X), ("W", W)) if table is not None}
     rows: dict[str, Any] = {
         "propensity": propensity, "sample_weight": sample_weight, "groups": groups, "strata": strata, **outcome,
     }  # fmt: skip
-    out = {}
-    for name, columns in named.items():
-        others = _without(tables, [columns] if isinstance(columns, str) else columns)
-        fitted = by_columns(clone(estimator).fit, Y=Y, T=T, **others, **rows)
-        if fitted.propensity_ is None or fitted.regression_ is None:
-            raise InputError(f"method={estimator.method!r} has not both nuisances; use method='doubly_robust'.")
-        out[name] = (fitted.propensity_, fitted.regression_)
-    return out
+    return {name: nuisances_of(each) for name, each in estimators_without(estimator, named, Y, T, X, W, rows).items()}
 
 
-def _frame(table) -> pd.DataFrame:
+def estimators_without(
+    estimator: RewardEstimator, named: Mapping[str, Any], Y: Column, T: Column, X: Table, W: Table | None,
+    rows: Mapping[str, Any],
+) -> dict[str, RewardEstimator]:  # fmt: skip
+    """Clones fitted without some columns each, by the name of what was left out; ``rows``: the rest of ``fit``."""
+    tables = {name: frame_of(table) for name, table in (("X", X), ("W", W)) if table is not None}
+    return {
+        name: by_columns(
+            clone(estimator).fit, Y=Y, T=T, **_without(tables, [columns] if isinstance(columns, str) else columns),
+            **rows,
+        )
+        for name, columns in named.items()
+    }  # fmt: skip
+
+
+def nuisances_of(fitted: RewardEstimator) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """``propensity_`` and ``regression_``.
+
+    Raises
+    ------
+    InputError
+        If one of them was not needed.
+    """
+    if fitted.propensity_ is None or fitted.regression_ is None:
+        raise InputError(f"method={fitted.method!r} has not both nuisances; use method='doubly_robust'.")
+    return fitted.propensity_, fitted.regression_
+
+
+def frame_of(table: Table) -> pd.DataFrame:
+    """The table as a frame; columns of an array are called 0, 1, ... ."""
     frame = as_pandas(table)
     return pd.DataFrame(table) if frame is None else frame
 
