@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from policytree.common.option_words import listed
 from policytree.exceptions import InputError, quoted
 
 PLAIN_ENDINGS = (".csv", ".tsv", ".txt")
@@ -164,7 +165,7 @@ def _check_propensity(text: str | None, names: Sequence[str]) -> None:
     """Chances that are no numbers between 0 and 1, and no columns."""
     if text is None or text in (ESTIMATED, *names) or any("," in name or "=" in name for name in names):
         return
-    for part in text.split(",") if "=" in text else [text]:
+    for part in listed(text) if "=" in text else [text]:
         label, _, value = (piece.strip() for piece in part.rpartition("="))
         try:
             chance = float(value)

@@ -26,6 +26,7 @@ from policytree.cli.records import Job, Result
 from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file, study_of_table
 from policytree.cli.tables import read_table, require_column
 from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
+from policytree.common.option_words import typed_list
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
 from policytree.estimators import DRPolicyTree, PolicyTree
@@ -268,7 +269,7 @@ def refuse_findings(described: Described, study: Study) -> None:
         options = event_options(other)
     raise InputError(
         f"{censored.column} {censored.found}; say {options}, or leave out {' and '.join(knowing)} by --exclude "
-        f"{shlex.quote(','.join(knowing))} if that is not so."
+        f"{typed_list(knowing)} if that is not so."
     )
 
 
