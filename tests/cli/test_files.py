@@ -15,7 +15,6 @@ import pyreadstat
 import pytest
 
 from policytree import DRPolicyTree, Study, cross_val_policy_value
-from policytree.cli.reading import Reading
 from policytree.cli.tables import read_table
 from policytree.exceptions import InputError
 from tests.cli.running import refused, run
@@ -204,6 +203,11 @@ def written(tmp_path) -> Callable[[str], tuple[Case, Path]]:
     return write
 
 
+def str_of(cell: object) -> str:
+    """A cell as text, whatever kind of number or text it is."""
+    return f"{float(cell):g}" if isinstance(cell, (int, float)) else str(cell)
+
+
 def check(path: Path, *more: str) -> tuple[int, str, str]:
     code, out, err = run("check", path, *ROLES, *more)
     return code, " ".join(out.split()), err
@@ -216,10 +220,11 @@ def test_files_that_are_read(written, tmp_path, name):
     assert code == 0, err
     for words in case.says:
         assert words in said
-    frame = read_table(path, Reading()).frame
-    assert set(frame.columns) >= NAMES and len(frame) == N
-    if not name.startswith(("blanks", "commas")):
-        assert set(frame["arm"]) == {"drug", "usual"}
+    frame = read_table(path).frame
+    if not case.says or name == "indexcol.csv":  # cell by cell the trial
+        assert frame.columns.tolist() == people().columns.tolist()
+        assert frame.astype(object).map(str_of).equals(people().map(str_of))
+        return
     code, _, err = run("design", path, *ROLES, *QUICK, "-o", tmp_path / "out")
     assert code == 0, err
 
