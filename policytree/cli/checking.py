@@ -53,6 +53,9 @@ def check(
     ] = None,
     exclude: Annotated[str | None, typer.Option(metavar="COLUMNS", help="All other columns but these: a,b,c.")] = None,
     confounders: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Further columns to check: a,b,c.")] = None,
+    categories: Annotated[
+        str | None, typer.Option(metavar="WAY", help="How columns of text are split: levels or groups, as in design.")
+    ] = None,
     control: Annotated[
         str | None,
         typer.Option(metavar="LABEL", help="The treatment that others are compared with. Default: as in design."),
@@ -89,7 +92,9 @@ def check(
     lists = {
         "--covariates": covariates, "--confounders": confounders, "--exclude": exclude, "--strata": strata,
     }  # fmt: skip
-    check_first(data, dataset, columns=asked, lists=lists, direction=direction, propensity=propensity)
+    check_first(
+        data, dataset, columns=asked, lists=lists, direction=direction, propensity=propensity, categories=categories
+    )
     from rich.console import Console
 
     from policytree.cli.job import begun, refuse_findings
@@ -108,7 +113,8 @@ def check(
         entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument,
     )  # fmt: skip
     reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
-    job, study, described = begun(Job(data, dataset, data_dir, roles, DEFAULT, cv=cv, control=control, reading=reading))
+    tree = {**DEFAULT, "categories": categories}
+    job, study, described = begun(Job(data, dataset, data_dir, roles, tree, cv=cv, control=control, reading=reading))
     if as_json:
         findings = described.check.to_frame().to_dict("records")
         print_json({"rows": described.seen.n, "control": job.control, "findings": findings})

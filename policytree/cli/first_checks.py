@@ -22,6 +22,7 @@ SEPARATORS = (",", ";", "\t", "|")
 LONGEST_LINE = 1 << 20
 NAMES_SHOWN = 20
 REPEATED, ADAPTIVE, WAYS = "repeated", "adaptive", ("repeated", "sequential", "split")
+CATEGORIES = ("levels", "groups")
 DIRECTIONS, ESTIMATED = ("maximize", "minimize"), "estimated"
 
 
@@ -90,6 +91,7 @@ def check_first(
     direction: str | None = None,
     propensity: str | None = None,
     level: float = 0.95,
+    categories: str | None = None,
 ) -> None:
     """Refuse what is wrong whatever the rows hold.
 
@@ -110,6 +112,7 @@ def check_first(
         raise InputError(f"level must lie between 0 and 1, for example 0.95; got {quoted(level)}.")
     if direction not in (None, *DIRECTIONS):
         raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
+    check_categories(categories)
     if dataset is not None:
         _check_name(dataset)
         return
@@ -127,6 +130,12 @@ def check_first(
     for option, text in lists.items():
         _check_columns(_listed(text), option, names)
     _check_propensity(propensity, names)
+
+
+def check_categories(text: str | None) -> None:
+    """Refuse a way to split columns of text that there is not."""
+    if text not in (None, *CATEGORIES):
+        raise InputError(f"--categories must be levels or groups; got {quoted(text)}.")
 
 
 def _check_name(dataset: str) -> None:

@@ -96,15 +96,15 @@ def default_covariates(
                 f"Column {name!r} holds lists or tables, on which no tree can split; leave it out by {exclude}, or "
                 "make numbers or texts of it."
             )
-        if not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
+        if pd.api.types.is_datetime64_any_dtype(column):
+            notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
+        elif not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
             notes.append(_left_out(column))
         elif pd.api.types.is_integer_dtype(column) and _beyond_float(column):
             notes.append(
                 f"Column {name!r} holds whole numbers beyond 2**53, as ids do, which no floating-point number tells "
                 "apart; it was left out of the covariates."
             )
-        elif pd.api.types.is_datetime64_any_dtype(column):
-            notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
         else:
             chosen.append(str(name))
     if not chosen:
