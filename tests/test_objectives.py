@@ -92,6 +92,50 @@ def test_the_restricted_labelling_is_never_better(labelled):
         assert fitted(OmegaFScore(omega=omega), labelled).objective_value_ >= best - 1e-12
 
 
+def exact_ratio(leaves, beta):
+    """``1 - F`` of leaves (negatives, positives) with the best labels, from fractions."""
+    square, positives = Fraction(beta) ** 2, sum(leaf[1] for leaf in leaves)
+    found, ranked = [Fraction(1)], sorted(leaves, key=lambda leaf: leaf[0] / (leaf[0] + leaf[1]))
+    for k in range(1, len(ranked) + 1):
+        false, missed = sum(n for n, _ in ranked[:k]), sum(p for _, p in ranked[k:])
+        found.append((false + square * missed) / ((1 + square) * positives + false - missed))
+    return min(found)
+
+
+@pytest.mark.parametrize("beta", [0.001, 1.0])
+@pytest.mark.parametrize("seed", [5, 11, 15, 20])
+def test_weights_of_eleven_decades(beta, seed):
+    """The value is that of the weights as given; what their rounding may hide stands in the certificate."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 4, (30, 2)).astype(float), rng.integers(0, 2, 30)
+    weight = np.where(y == 1, 10.0 ** rng.uniform(-6, 0.5, 30), 10.0 ** rng.uniform(-6, 5, 30))
+    weight[0], y[0] = 1.0, 1
+    tree = OptimalTreeClassifier(2, 0.0, objective=FScore(beta)).fit(X, y, weight)
+    exact = [Fraction(w) for w in weight]
+
+    def value(groups):
+        sums = [[sum(exact[i] for i in rows if y[i] == label) for label in (0, 1)] for rows in groups if len(rows)]
+        return exact_ratio(sums, beta)
+
+    def divisions(rows):
+        yield [rows]
+        for j in range(2):
+            for cut in range(3):
+                yield [rows[X[rows, j] <= cut], rows[X[rows, j] > cut]]
+
+    trees = ([*left, *right] for root in divisions(np.arange(30)) for left in divisions(root[0])
+             for right in (divisions(root[1]) if len(root) > 1 else [[]]))  # fmt: skip
+    leaf = tree.apply(X)
+    own = value([np.flatnonzero(leaf == node) for node in np.unique(leaf)])
+    assert tree.objective_value_ == pytest.approx(float(own), rel=4e-16)
+    assert tree.status_ is Status.OPTIMAL
+    unit = tree.solution_.resolution / weight.sum()
+    assert float(own - min(map(value, trees))) <= unit
+    hidden = unit > 1e-9 * tree.objective_value_
+    assert ("rounding   trees that differ by less than" in tree.certificate()) == hidden
+    assert hidden or beta == 1.0
+
+
 def test_the_pareto_search_finds_the_same_f_score(labelled):
     for beta in (0.5, 1.0, 2.0):
         b = beta**2

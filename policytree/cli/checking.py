@@ -53,11 +53,21 @@ def check(
     ] = None,
     exclude: Annotated[str | None, typer.Option(metavar="COLUMNS", help="All other columns but these: a,b,c.")] = None,
     confounders: Annotated[str | None, typer.Option(metavar="COLUMNS", help="Further columns to check: a,b,c.")] = None,
+    categories: Annotated[
+        str | None, typer.Option(metavar="WAY", help="How columns of text are split: levels or groups, as in design.")
+    ] = None,
     control: Annotated[
         str | None,
         typer.Option(metavar="LABEL", help="The treatment that others are compared with. Default: as in design."),
     ] = None,
+    propensity: Annotated[
+        str | None, typer.Option(metavar="P", help="Known probabilities of treatment, as in design.")
+    ] = None,
     cluster: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of clusters.")] = None,
+    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of sampling weights.")] = None,
+    strata: Annotated[
+        str | None, typer.Option(metavar="COLUMNS", help="Columns of the blocks of the assignment, as in design.")
+    ] = None,
     direction: Annotated[
         str | None, typer.Option(metavar="WAY", help="maximize or minimize the outcome, as in design.")
     ] = None,
@@ -77,10 +87,14 @@ def check(
     """Look for leaks, ids, dates, numbers stored as text and more in a study, in seconds; nothing is fitted."""
     asked = {
         "--treatment": treatment, "--outcome": outcome, "--cluster": cluster, "--event-column": event_column,
-        "--entry-column": entry_column, "--instrument": instrument,
+        "--entry-column": entry_column, "--instrument": instrument, "--weights": weights,
     }  # fmt: skip
-    lists = {"--covariates": covariates, "--confounders": confounders, "--exclude": exclude}
-    check_first(data, dataset, columns=asked, lists=lists, direction=direction)
+    lists = {
+        "--covariates": covariates, "--confounders": confounders, "--exclude": exclude, "--strata": strata,
+    }  # fmt: skip
+    check_first(
+        data, dataset, columns=asked, lists=lists, direction=direction, propensity=propensity, categories=categories
+    )
     from rich.console import Console
 
     from policytree.cli.job import begun, refuse_findings
@@ -94,12 +108,13 @@ def check(
     if (data is None) is (dataset is None):
         raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
     roles = Roles(
-        treatment, outcome, covariates, confounders, cluster=cluster, exclude=exclude, event=event,
-        direction=direction, event_column=event_column, horizon=horizon, target=target, cause=cause,
+        treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
+        event_column=event_column, horizon=horizon, target=target, cause=cause,
         entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument,
     )  # fmt: skip
     reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
-    job, study, described = begun(Job(data, dataset, data_dir, roles, DEFAULT, cv=cv, control=control, reading=reading))
+    tree = {**DEFAULT, "categories": categories}
+    job, study, described = begun(Job(data, dataset, data_dir, roles, tree, cv=cv, control=control, reading=reading))
     if as_json:
         findings = described.check.to_frame().to_dict("records")
         print_json({"rows": described.seen.n, "control": job.control, "findings": findings})

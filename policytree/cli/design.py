@@ -528,7 +528,7 @@ def design(
     if (person, stage) != (None, None):  # of several decisions each has columns of its own
         asked, lists = {option: name for option, name in asked.items() if name is not None}, {}
     check_first(
-        data, dataset, columns=asked, lists=lists, direction=direction, level=level,
+        data, dataset, columns=asked, lists=lists, direction=direction, level=level, categories=categories,
         propensity=propensity if person is None else None,
     )  # fmt: skip
     if target_people is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from policytree.cli.first_checks import check_categories
 from policytree.cli.frame import DebugOption
 from policytree.cli.reading import (
     DecimalOption,
@@ -44,6 +45,9 @@ def explain(
         float, typer.Option(metavar="X", min=0.0, help="Price of a leaf, in the outcome's unit per row.")
     ] = 0.0,
     min_samples_leaf: Annotated[int, typer.Option(metavar="N", min=1, help="Fewest rows of a leaf.")] = 1,
+    categories: Annotated[
+        str, typer.Option(metavar="WAY", help="How columns of text are split: levels or groups, as in design.")
+    ] = "levels",
     decimal: DecimalOption = None,
     thousands: ThousandsOption = None,
     na_values: NaValuesOption = None,
@@ -56,6 +60,7 @@ def explain(
 
     Nothing is fitted: engines are chosen by rows, columns, treatments and the limits on the tree.
     """
+    check_categories(categories)
     from rich.console import Console
 
     from policytree.cli.printing import print_json, print_sections
@@ -65,27 +70,22 @@ def explain(
 
     roles = Roles(treatment, outcome, covariates, exclude=exclude, event=event, direction=event and "maximize")
     reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
-    case = None
+    case, size = None, (max_depth, regularization, min_samples_leaf, categories)
     if data is not None and dataset is not None:
         raise InputError("Give a data file or --dataset, not both: policytree explain --dataset nsw --max-depth 3")
     if data is not None:
-        case = _case_of(
-            study_from_file(data, roles, reading),
-            max_depth,
-            regularization,
-            min_samples_leaf,
-        )
+        case = _case_of(study_from_file(data, roles, reading), *size)
     elif dataset is not None:
-        case = _case_of(study_from_dataset(dataset, data_dir, roles), max_depth, regularization, min_samples_leaf)
+        case = _case_of(study_from_dataset(dataset, data_dir, roles), *size)
     engines = ENGINES if case is None else tuple(engines_for(case))
     if as_json:
-        size = {} if case is None else _size(case)
-        print_json({**size, "engines": [_plain(engine) for engine in engines]})
+        sizes = {} if case is None else _size(case)
+        print_json({**sizes, "engines": [_plain(engine) for engine in engines]})
         return
     print_sections(Console(highlight=False), *_sections(engines, case))
 
 
-def _case_of(study: Study, max_depth: int | None, regularization: float, min_leaf: int) -> Case:
+def _case_of(study: Study, max_depth: int | None, regularization: float, min_leaf: int, categories: str) -> Case:
     """The problem that a study poses, without rewards: engines that apply do not depend on them."""
     import numpy as np
 
@@ -97,7 +97,8 @@ def _case_of(study: Study, max_depth: int | None, regularization: float, min_lea
     encoder, X = FeatureEncoder.fit_encode(study.X)
     losses = np.zeros((len(X), study.observed.n_arms))
     penalty = regularization * len(X)
-    problem = Problem(bin_matrix(X, encoder.features, wide=True), losses, penalty, max_depth, min_leaf)
+    data = bin_matrix(X, encoder.features, wide=True, categories=categories)
+    problem = Problem(data, losses, penalty, max_depth, min_leaf)
     return Case.of(problem)
 
 

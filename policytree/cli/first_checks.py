@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from policytree.common.option_words import listed
 from policytree.exceptions import InputError, quoted
 
 PLAIN_ENDINGS = (".csv", ".tsv", ".txt")
@@ -21,6 +22,7 @@ SEPARATORS = (",", ";", "\t", "|")
 LONGEST_LINE = 1 << 20
 NAMES_SHOWN = 20
 REPEATED, ADAPTIVE, WAYS = "repeated", "adaptive", ("repeated", "sequential", "split")
+CATEGORIES = ("levels", "groups")
 DIRECTIONS, ESTIMATED = ("maximize", "minimize"), "estimated"
 
 
@@ -89,6 +91,7 @@ def check_first(
     direction: str | None = None,
     propensity: str | None = None,
     level: float = 0.95,
+    categories: str | None = None,
 ) -> None:
     """Refuse what is wrong whatever the rows hold.
 
@@ -109,6 +112,7 @@ def check_first(
         raise InputError(f"level must lie between 0 and 1, for example 0.95; got {quoted(level)}.")
     if direction not in (None, *DIRECTIONS):
         raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
+    check_categories(categories)
     if dataset is not None:
         _check_name(dataset)
         return
@@ -126,6 +130,12 @@ def check_first(
     for option, text in lists.items():
         _check_columns(_listed(text), option, names)
     _check_propensity(propensity, names)
+
+
+def check_categories(text: str | None) -> None:
+    """Refuse a way to split columns of text that there is not."""
+    if text not in (None, *CATEGORIES):
+        raise InputError(f"--categories must be levels or groups; got {quoted(text)}.")
 
 
 def _check_name(dataset: str) -> None:
@@ -164,7 +174,7 @@ def _check_propensity(text: str | None, names: Sequence[str]) -> None:
     """Chances that are no numbers between 0 and 1, and no columns."""
     if text is None or text in (ESTIMATED, *names) or any("," in name or "=" in name for name in names):
         return
-    for part in text.split(",") if "=" in text else [text]:
+    for part in listed(text) if "=" in text else [text]:
         label, _, value = (piece.strip() for piece in part.rpartition("="))
         try:
             chance = float(value)

@@ -1,7 +1,8 @@
-"""Tables of other programs: Excel, Stata, SPSS, SAS, Feather and JSON; their packages are imported when needed."""
+"""Tables of other programs: spreadsheets, Stata, SPSS, SAS, Feather and JSON; their packages are imported late."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pandas as pd
 
 from policytree.cli.reading import Reading
 from policytree.common.memory import free_bytes
+from policytree.common.option_words import typed
 from policytree.exceptions import InputError
 
 EXTRA = "pip install 'policytree[files]'"
@@ -28,7 +30,7 @@ Found = tuple[pd.DataFrame, list[str]]  # a table, and what was decided
 
 
 def _excel(path: Path, reading: Reading) -> Found:
-    frames = pd.read_excel(path, engine=_engine(path), sheet_name=None, header=None, keep_default_na=False)
+    frames = pd.read_excel(path, engine="calamine", sheet_name=None, header=None, keep_default_na=False)
     sheets = {str(name): _filled(frame) for name, frame in frames.items()}
     full = [name for name, frame in sheets.items() if frame.size]
     if reading.sheet is not None and reading.sheet not in sheets:
@@ -47,19 +49,6 @@ def _excel(path: Path, reading: Reading) -> Found:
     return body.set_axis(header, axis=1), notes
 
 
-def _engine(path: Path) -> str:
-    """The package that reads a spreadsheet: calamine reads all kinds, openpyxl what Excel writes today."""
-    for package, engine in (("python_calamine", "calamine"), ("openpyxl", "openpyxl")):
-        if engine == "openpyxl" and path.suffix.lower() not in (".xlsx", ".xlsm"):
-            continue
-        try:
-            __import__(package)
-        except ImportError:
-            continue
-        return engine
-    raise ImportError("python-calamine")
-
-
 def _filled(frame: pd.DataFrame) -> pd.DataFrame:
     """The part of a sheet in which something stands, without empty rows above and empty columns beside it."""
     frame = frame.astype(object).where(frame.notna() & (frame != ""), None)
@@ -72,7 +61,8 @@ def _filled(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _header_text(cell: Any) -> str:
-    return f"{cell:g}" if isinstance(cell, float) else str(cell).strip()
+    """A name of a column, which may be a number: 2024 and not 2024.0."""
+    return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).strip()
 
 
 def _stata(path: Path, reading: Reading) -> Found:
@@ -127,7 +117,7 @@ def _partly_labelled(name: Any, code: Any, text: str) -> str:
     shown = f"{code:g}" if isinstance(code, float) else str(code)
     return (
         f"Value {shown} of column {name!r} has the label {text!r}, and other values have none: the column stays one of "
-        f"numbers. If {shown} stands for a missing value, say --na-values {name}={shown}."
+        f"numbers. If {shown} stands for a missing value, say --na-values {typed(f'{name}={shown}')}."
     )
 
 
@@ -136,11 +126,12 @@ def _feather(path: Path, reading: Reading) -> Found:
 
 
 def _json(path: Path, reading: Reading) -> Found:
+    text = path.read_text(encoding="utf-8-sig")
     lines = path.suffix.lower() in (".jsonl", ".ndjson")
-    frame = pd.read_json(path, orient="records", lines=lines, convert_dates=False, dtype=False)
-    if not isinstance(frame, pd.DataFrame) or not isinstance(frame.index, pd.RangeIndex):
+    rows = [json.loads(line) for line in text.splitlines() if line.strip()] if lines else json.loads(text)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise InputError(f"'{path}' is JSON, but no list of rows; write one object with named values for every row.")
-    return frame, []
+    return pd.DataFrame(rows), []
 
 
 # By ending: what people call such a file, its reader, whether its columns have types, and the package it needs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import traceback
@@ -16,6 +17,12 @@ from policytree.exceptions import InputError
 
 FAILED, BAD_INPUT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 EXAMPLE = "policytree design --dataset rand-hie"
+OPTIONS = {
+    "T": "--treatment", "Y": "--outcome", "sample_weight": "--weights", "groups": "--cluster", "strata": "--strata",
+    "event": "--event-column", "entry": "--entry-column", "instrument": "--instrument",
+}  # fmt: skip
+ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)}) \(column ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)")
+ROW = re.compile(r"\brow (\d+)\b(?! below)")
 EXIT_CODES = (
     "Exit codes: 0 all done; 1 something failed that should not (add --debug for the traceback); 2 the data, a file or "
     "an option cannot be used, or the result cannot be printed; 130 interrupted, no file was written; 141 whoever read "
@@ -84,7 +91,7 @@ def explain(error: BaseException, *, debug: bool) -> int:
         _say("Interrupted", str(interrupt) or "no file was written.")
         return INTERRUPTED
     if isinstance(error, InputError):
-        _say("Error", str(error))
+        _say("Error", in_options(str(error)))
         return BAD_INPUT
     if isinstance(error, MemoryError):
         _say("Error", "The memory does not suffice; try fewer --covariates or fewer rows.")
@@ -92,6 +99,20 @@ def explain(error: BaseException, *, debug: bool) -> int:
     hint = "" if debug else " Add --debug to see where; please report it."
     _say("Unexpected error", f"{type(error).__name__}: {str(error).rstrip('.')}.{hint}")
     return FAILED
+
+
+def in_options(message: str) -> str:
+    """A message about a column that names Python's argument, with the option in its place, and rows as files have them.
+
+    Rows are counted from 0 in Python, and from the line below the header in files.
+    """
+
+    def named(found: re.Match) -> str:
+        word = "Column" if found.start() == 0 else "column"
+        return f"{word} {found[2]} ({OPTIONS[found[1]]})"
+
+    said = ARGUMENT.sub(named, message)
+    return said if said == message else ROW.sub(lambda row: f"row {int(row[1]) + 1:,} below the header", said)
 
 
 def unprinted() -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from policytree.cli.records import Job, Result
 from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file, study_of_table
 from policytree.cli.tables import read_table, require_column
 from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
+from policytree.common.option_words import typed_list
 from policytree.common.progress import stage_progress
 from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
@@ -43,12 +45,14 @@ from policytree.evaluation.policy_value.validation import (
     refuse_small_arms,
 )
 from policytree.exceptions import InputError
+from policytree.problem.split_columns import GROUPS
 from policytree.report.material import Study as Described
 from policytree.report.sections.credibility import gated
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
+from policytree.study_check.columns import rare_levels
 from policytree.study_check.events import event_options
-from policytree.study_check.findings import CENSORED, KNOWS_EVENT
+from policytree.study_check.findings import CENSORED, KNOWS_EVENT, RARE_CATEGORIES, StudyCheck, by_severity
 from policytree.study_check.names import is_time
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.stacked import study_mask
@@ -145,8 +149,21 @@ def begun(job: Job) -> tuple[Job, Study, Described]:
         refuse_small_groups(study.limits, study.frame, study.observed.sample_weight)
     _refuse_covariates(study)
     described = study.described(job.command, chosen)
+    described = replace(described, check=_with_rare_levels(described.check, study, tree))
     named_values = value_names(job.value_names, study.X)
     return job, study, replace(described, about=replace(described.about, value_names=named_values, **job.names))
+
+
+def _with_rare_levels(check: StudyCheck, study: Study, tree: dict[str, Any]) -> StudyCheck:
+    """The check of the data with what groups of levels ask of it, in place of what it says of rare categories."""
+    if tree["categories"] != GROUPS:
+        return check
+    sizes = (tree["min_samples_leaf"], tree["min_samples_per_treatment"])
+    names = tree["split_features"] or study.covariates
+    rare = [finding for name in names for finding in rare_levels(study.frame[name], study.assigned, *sizes)]
+    about = {finding.column for finding in rare}
+    others = [each for each in check.findings if each.kind != RARE_CATEGORIES or each.column not in about]
+    return replace(check, findings=by_severity([*rare, *others]))
 
 
 def _refuse_covariates(study: Study) -> None:
@@ -267,7 +284,7 @@ def refuse_findings(described: Described, study: Study) -> None:
         options = event_options(other)
     raise InputError(
         f"{censored.column} {censored.found}; say {options}, or leave out {' and '.join(knowing)} by --exclude "
-        f"{shlex.quote(','.join(knowing))} if that is not so."
+        f"{typed_list(knowing)} if that is not so."
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.tables import number_in, require_column
+from policytree.common.option_words import typed
 from policytree.exceptions import InputError, quoted
 from policytree.study_check.columns import value_text
 from policytree.study_check.events import SAID_CENSORED, likely_event
@@ -78,7 +79,7 @@ def _refuse_texts(column: pd.Series, labels: list[str]) -> None:
         return
     if all(number_in(label) is not None for label in labels):
         return
-    named = " or ".join(f"--event {label}" for label in sorted(labels)[:2])
+    named = " or ".join(f"--event {typed(label)}" for label in sorted(labels)[:2])
     raise InputError(
         f"Column {column.name!r} (--outcome) holds texts, not numbers ({', '.join(sorted(labels))}); say which one "
         f"counts, such as {named}."
@@ -205,10 +206,10 @@ def _no_events(column: pd.Series) -> InputError:
             "another column."
         )
     likely = value_text(likely_event(column))
-    causes = f", or which of several causes is asked about, such as --cause {likely}" if len(values) > 2 else ""
+    causes = f", or which of several causes is asked about, such as --cause {typed(likely)}" if len(values) > 2 else ""
     return InputError(
         f"{named} holds {', '.join(values)} and not 1 and 0; say which value stands for the event, such as --event "
-        f"{likely} (all others are then censored){causes}."
+        f"{typed(likely)} (all others are then censored){causes}."
     )
 
 

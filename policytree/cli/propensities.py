@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.tables import number_in, require_column
+from policytree.common.option_words import listed, typed_list
 from policytree.data.combined_treatments import CombinedTreatments
 from policytree.exceptions import InputError
 from policytree.weighting.propensities import needs_label
@@ -43,7 +44,7 @@ def propensity_from(
     if len(treatments) != 2:
         raise InputError(
             f"--propensity gives one probability, but there are {len(treatments)} {what}s; give one for each: "
-            f"{','.join(f'{label}=...' for label in treatments)}."
+            f"{typed_list(f'{label}=...' for label in treatments)}."
         )
     second = treatments[1]
     if number is None:
@@ -59,7 +60,7 @@ def propensity_from(
 def _by_factor(text: str, combined: CombinedTreatments) -> dict[str, float] | None:
     """The chance of each combination from those of each treatment (COLUMN=X or COLUMN:LEVEL=X); None of other texts."""
     chances: dict[str, float | dict[str, float]] = {}
-    for part in text.split(","):
+    for part in listed(text):
         name, _, value = (piece.strip() for piece in part.rpartition("="))
         factor, of_level, level = (name, "", "") if name in combined.levels else name.rpartition(":")
         number = number_in(value)
@@ -81,8 +82,9 @@ def _propensity_by_label(text: str, frame: pd.DataFrame, treatments: np.ndarray,
     labels = {str(label): label for label in treatments}
     given: dict = {}
     columns = []
-    for part in text.split(","):
-        name, _, value = (piece.strip() for piece in part.rpartition("="))
+    for part in listed(text):
+        name, _, value = part.rpartition("=")
+        name, value = name if name in labels else name.strip(), value.strip()
         if name not in labels:
             raise InputError(f"--propensity names the {what} {name!r}; the {what}s are {', '.join(labels)}.")
         number = number_in(value)
@@ -109,6 +111,6 @@ def _check_probabilities(column: pd.Series, name: str) -> None:
     bad = np.flatnonzero(~((values > 0.0) & (values < 1.0)))
     if len(bad):
         raise InputError(
-            f"Column {name!r} (--propensity) is {column.iloc[bad[0]]} in row {bad[0]}; probabilities must lie strictly "
-            "between 0 and 1: leave out rows that could not get every treatment."
+            f"Column {name!r} (--propensity) is {column.iloc[bad[0]]} in row {bad[0] + 1:,} below the header; "
+            "probabilities must lie strictly between 0 and 1: leave out rows that could not get every treatment."
         )

@@ -25,10 +25,11 @@ from policytree.cli.outcomes import (
 from policytree.cli.propensities import propensity_from, shares_text
 from policytree.cli.reading import Reading
 from policytree.cli.reading import remedy as reading_remedy
-from policytree.cli.tables import AS_IT_IS, by_treatment, column_names, holds_tables, read_table, require_column
+from policytree.cli.tables import AS_IT_IS, by_treatment, column_names, read_table, require_column
 from policytree.common.number_texts import OTHER, UNITS, unread
+from policytree.common.option_words import comma_list, typed_list
 from policytree.data.combined_treatments import CombinedTreatments, combine_frame
-from policytree.data.feature_encoder import LARGEST_INTEGER, object_numbers
+from policytree.data.feature_encoder import object_numbers
 from policytree.datasets import Dataset, load_dataset
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.evaluation.instruments.offer_rule import net_of_uptake
@@ -37,14 +38,17 @@ from policytree.report import material as report
 from policytree.report.material import About, gain_text
 from policytree.report.study_report import make_study
 from policytree.serialization.labels import label_to_json
+from policytree.study.columns import default_covariates, holds_tables
 from policytree.study_check import Finding, findings_beside
-from policytree.study_check.columns import column_findings
 from policytree.study_check.directions import direction_of
 from policytree.study_check.findings import by_severity
 from policytree.weighting.observed import WEIGHT, Observed, observe, too_many_treatments
 from policytree.weighting.target_arguments import with_target
 
-MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless the user asks for them
+UNNAMED = (
+    "Without --covariates, every column without another role is a covariate: they must be known before treatment is "
+    "chosen."
+)
 # Options that say how outcomes and treatments were observed, beside --event; a saved tree keeps them by these names.
 OUTCOME_OPTIONS = ("event_column", "horizon", "target", "cause", "entry_column", "missing_outcome", "instrument")
 
@@ -283,7 +287,7 @@ class Study:
         if lacking:
             raise InputError(
                 f"The people of the target ({option}) have no column {lacking[0]!r}, which is a covariate; add it, or "
-                f"leave it out with --exclude {lacking[0]}."
+                f"leave it out with --exclude {typed_list(lacking[:1])}."
             )
         note = (
             f"The rule is for the {len(people):,} people of the target ({option}): values are theirs, and effects are "
@@ -316,8 +320,12 @@ def study_from_file(path: str, roles: Roles, reading: Reading = AS_IT_IS) -> Stu
         If something is missing or cannot be used.
     """
     frame, notes = read_table(path, reading)
-    reading.refuse_unknown_columns(frame.columns)
-    return study_of_table(path, frame, roles, reading, notes)
+    try:
+        reading.refuse_unknown_columns(frame.columns)
+        return study_of_table(path, frame, roles, reading, notes)
+    except InputError as error:
+        of_sheets = [note for note in notes if "--sheet" in note]  # perhaps another sheet was meant
+        raise InputError(" ".join([str(error), *of_sheets])) from error
 
 
 def study_of_table(
@@ -388,7 +396,8 @@ def percentages(frame: pd.DataFrame, roles: Roles, reading: Reading) -> tuple[pd
         labels.add(roles.outcome)
     found: dict[str, pd.Series] = {}
     for name, column in frame.items():
-        if column.dtype == object and name not in labels and (numbers := reading.percents(column)) is not None:
+        texts = column.dtype == object or isinstance(column.dtype, pd.StringDtype)
+        if texts and name not in labels and (numbers := reading.percents(column)) is not None:
             found[str(name)] = numbers
     notes = [
         f"Column {name!r} holds percentages, which were read as numbers: {frame[name].dropna().iloc[0]!r} is "
@@ -592,7 +601,7 @@ def _refuse_costs_of_times(taker_cost: float, observed: Observed) -> None:
 
 def _option_of(asked: str | None, known: Mapping[Any, float] | None) -> str | None:
     """What --propensity would say of the probabilities of a built-in study."""
-    return asked if known is None else ",".join(f"{label}={share!r}" for label, share in known.items())
+    return asked if known is None else comma_list(f"{label}={share!r}" for label, share in known.items())
 
 
 def refuse_gaps(name: str | None, option: str, frame: pd.DataFrame, *, may_weight: bool = False) -> None:
@@ -698,7 +707,8 @@ def features_of(
     if roles.covariates is None:
         used = {*taken.values(), roles.cluster, roles.weights, roles.entry_column, *columns, *excluded, *confounders}
         moved = [name for name in limits.unseen if name not in used]
-        covariates, notes = _default_covariates(frame, {*used, *moved})
+        covariates, notes = default_covariates(frame, {*used, *moved}, exclude="--exclude", covariates="--covariates")
+        notes.insert(0, UNNAMED)
         confounders = [*confounders, *moved]
         return covariates, confounders, [*notes, *notes_of_limits(limits, covariates, confounders)]
     if excluded:
@@ -744,47 +754,3 @@ def _refuse_taken(names: list[str], option: str, taken: dict[str, str]) -> None:
     for role, name in taken.items():
         if name in names:
             raise InputError(f"{option} names {name!r}, which is the {role}; leave it out.")
-
-
-def _default_covariates(frame: pd.DataFrame, used: set[str | None]) -> tuple[list[str], list[str]]:
-    """Every column without another role, but for those that no rule could use; and what to tell the user."""
-    chosen, notes = [], []
-    for name in frame.columns:
-        column = frame[name]
-        if name in used:
-            continue
-        if holds_tables(column):
-            raise InputError(
-                f"Column {name!r} holds lists or tables, on which no tree can split; leave it out with --exclude, or "
-                "make numbers or texts of it."
-            )
-        if not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
-            notes.append(_left_out(column))
-        elif pd.api.types.is_integer_dtype(column) and _beyond_float(column):
-            notes.append(
-                f"Column {name!r} holds whole numbers beyond 2**53, as ids do, which no floating-point number tells "
-                "apart; it was left out of the covariates."
-            )
-        elif pd.api.types.is_datetime64_any_dtype(column):
-            notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
-        else:
-            chosen.append(name)
-    if not chosen:
-        raise InputError("No column is left for the tree to split on; name some with --covariates.")
-    notes.insert(0, "Without --covariates, every column without another role is a covariate: they must be known "
-                 "before treatment is chosen.")  # fmt: skip
-    return chosen, notes
-
-
-def _beyond_float(column: pd.Series) -> bool:
-    present = column.dropna()
-    return bool(len(present)) and max(abs(int(present.min())), abs(int(present.max()))) > LARGEST_INTEGER
-
-
-def _left_out(column: pd.Series) -> str:
-    """Say that a column of many texts was left out, and what to do if it holds numbers or dates."""
-    text = f"Column {column.name!r} has {column.nunique():,} different texts and was left out of the covariates."
-    for finding in column_findings(column, None):
-        if finding.kind in ("numbers as text", "dates"):
-            text += f" It {finding.found}. {finding.remedy}"
-    return text

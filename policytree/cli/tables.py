@@ -24,6 +24,7 @@ from policytree.cli.reading import Reading
 from policytree.common.memory import free_bytes
 from policytree.data.feature_encoder import LARGEST_INTEGER, first_repeated
 from policytree.exceptions import InputError
+from policytree.study.columns import holds_tables
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 OTHER_SEPARATORS = (";", "\t", "|")
@@ -577,11 +578,6 @@ def require_column(name: str, option: str, frame: pd.DataFrame) -> None:
         raise InputError(f"There is more than one column {name!r} ({option}); give every column its own name.")
     if holds_tables(frame[name]):
         raise InputError(f"Column {name!r} ({option}) holds lists or tables; make numbers or texts of them.")
-
-
-def holds_tables(column: pd.Series) -> bool:
-    """Whether cells are lists, arrays or mappings, as in Parquet's columns of lists, structs and maps."""
-    return column.dtype == object and any(isinstance(cell, (list, tuple, dict, np.ndarray)) for cell in column)
 
 
 def number_in(text: str) -> float | None:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
+from policytree.common.option_words import typed
 from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import leaf_sizes
 from policytree.exceptions import InputError, quoted
@@ -55,8 +56,8 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
     limits = {kind: by_treatment(options[kind], kind) or None for kind in ("max_share", "min_share")}
     spending = by_treatment(options["budget_costs"], "budget_cost", study.frame) or None
     if options["budget"] is not None and spending is None:
-        label = study.observed.treatments[-1]
-        raise InputError(f"--budget needs what treatments cost; add --budget-cost, as in --budget-cost {label}=1.")
+        spent = typed(f"{study.observed.treatments[-1]}=1")
+        raise InputError(f"--budget needs what treatments cost; add --budget-cost, as in --budget-cost {spent}.")
     named = {
         "feature_costs": costs or None,
         "root_feature": roots or None,

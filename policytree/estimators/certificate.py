@@ -13,6 +13,7 @@ from policytree.problem.types import BinnedData, SplitColumn, Status
 
 LEAST_GROUP = -3.0  # thresholds of groups of levels are at most this (data/features.py::level_threshold)
 SEVERAL = 2  # rows in a leaf from which a smallest leaf is a limit
+MATERIAL = 1e-9  # of the objective: what rounded sums may hide without a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,10 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
         "bound": format_number(estimator.objective_bound_),
         "gap": format_number(estimator.optimality_gap_, 3),
     }
+    solution = estimator.solution_
+    if solution.objective and solution.resolution > MATERIAL * abs(solution.objective):
+        least = abs(estimator.objective_value_ / solution.objective) * solution.resolution
+        facts["rounding"] = f"trees that differ by less than {format_number(least, 2)} count as equal"
     if estimator.feature_costs is not None:
         cost = format_number(estimator.expected_cost_)
         within = "" if most is None else f", within {format_number(most)} (these rows; others may differ)"

@@ -24,7 +24,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "feature_costs": (None, "fit a table in memory, or charge by regularization"),
     "repeated_features": ("charged", "fit a table in memory"),
     "feature_groups": (None, "fit a table in memory"),
-    "categories": ("levels", "fit a table in memory"),
+    "categories": ("levels", "leave it at 'levels', or fit a table in memory"),
     "max_bins": (None, "set max_bins of encode"),
     "min_samples_per_treatment": (0, "use min_samples_leaf, or fit a table in memory"),
     "budget": (None, "subtract costs from the rewards before encoding, or fit a table in memory"),
@@ -86,7 +86,7 @@ def question_of(tree: Any, data: EncodedData, given: dict[str, Any]) -> tuple[Qu
         value = getattr(tree, name, default)
         value = getattr(value, "name", value)  # of objectives
         if value is not default and not (isinstance(value, str | int) and value == default):
-            raise InputError(f"{name} is not available for encoded rows; {remedy}.")
+            raise InputError(f"{name} is not available for encoded rows, nor on dask; {remedy}.")
     for name in ("max_depth", "regularization"):
         if getattr(tree, name) == "auto":
             raise InputError(f"{name}='auto' is not available for encoded rows; give a number.")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from policytree.data.feature_encoder import LARGEST_INTEGER
 from policytree.exceptions import InputError, quoted
+from policytree.study_check.columns import column_findings
 
 NAMES_SHOWN = 20
+MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless they are named as covariates
 
 
 def names_of(given: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
@@ -64,6 +67,63 @@ def refuse_two_roles(roles: Iterable[tuple[str, str]]) -> None:
         if column in taken and taken[column] != role:
             raise InputError(f"Column {column!r} is the {taken[column]} and the {role}; give it one role.")
         taken[column] = role
+
+
+def default_covariates(
+    table: pd.DataFrame, used: Set[str | None], *, exclude: str = "exclude", covariates: str = "covariates"
+) -> tuple[list[str], list[str]]:
+    """Every column without another role, but for those that no rule could use; and what to tell the user.
+
+    Parameters
+    ----------
+    table : DataFrame of shape (n, columns)
+    used : set of str
+        Columns that have another role, or are left out.
+    exclude, covariates : str
+        What the user calls the arguments that leave columns out, and that name all covariates.
+
+    Raises
+    ------
+    InputError
+        If a column holds tables, or none is left.
+    """
+    chosen, notes = [], []
+    for name, column in table.items():
+        if name in used:
+            continue
+        if holds_tables(column):
+            raise InputError(
+                f"Column {name!r} holds lists or tables, on which no tree can split; leave it out by {exclude}, or "
+                "make numbers or texts of it."
+            )
+        if pd.api.types.is_datetime64_any_dtype(column):
+            notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
+        elif not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
+            notes.append(_left_out(column))
+        elif pd.api.types.is_integer_dtype(column) and _beyond_float(column):
+            notes.append(
+                f"Column {name!r} holds whole numbers beyond 2**53, as ids do, which no floating-point number tells "
+                "apart; it was left out of the covariates."
+            )
+        else:
+            chosen.append(str(name))
+    if not chosen:
+        raise InputError(f"No column is left for a rule to split on; name some by {covariates}.")
+    return chosen, notes
+
+
+def _beyond_float(column: pd.Series) -> bool:
+    present = column.dropna()
+    return bool(len(present)) and max(abs(int(present.min())), abs(int(present.max()))) > LARGEST_INTEGER
+
+
+def _left_out(column: pd.Series) -> str:
+    """Say that a column of many texts was left out, and what to do if it holds numbers or dates."""
+    text = f"Column {column.name!r} has {column.nunique():,} different texts and was left out of the covariates."
+    for finding in column_findings(column, None):
+        if finding.kind in ("numbers as text", "dates"):
+            text += f" It {finding.found}. {finding.remedy}"
+    return text
 
 
 def holds_tables(column: pd.Series) -> bool:

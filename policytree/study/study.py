@@ -17,7 +17,7 @@ from policytree.common.validation import check_choice, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
 from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Assignment, as_assignment
-from policytree.study.columns import holds_tables, names_of, refuse_two_roles, require_column
+from policytree.study.columns import default_covariates, names_of, refuse_two_roles, require_column
 from policytree.study.outcomes import Outcome, as_outcome
 from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
@@ -29,9 +29,12 @@ from policytree.weighting.target_arguments import with_target
 
 DIRECTIONS = ("maximize", "minimize")
 BETTER = {"maximize": "larger is better", "minimize": "smaller is better", None: "nobody said which way is better"}
+UNNAMED = (
+    "Nobody named the covariates: every column without another role is one, and must have been known before treatment "
+    "was chosen."
+)
 FOUND = ("table", "notes", "observed")  # fields that are no roles
 COSTS = ("arm_costs", "budget_costs")
-MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless they are named as covariates
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -190,8 +193,8 @@ class Study(CallArguments):
             require_column(self.table, column, role)
         refuse_two_roles(self._exclusive())
         if covariates is None:
-            chosen, notes = _default_covariates(self.table, {*(column for _, column in self._roles()), *exclude})
-            self._set(covariates=chosen, notes=notes)
+            chosen, notes = default_covariates(self.table, {*(column for _, column in self._roles()), *exclude})
+            self._set(covariates=tuple(chosen), notes=(UNNAMED, *notes))
         elif exclude:
             raise InputError("covariates names all covariates; leave exclude out, or let it alone say what they are.")
         else:
@@ -426,32 +429,3 @@ def _said(propensity: Any) -> str:
             f"{label} {value if isinstance(value, str) else f'{value:g}'}" for label, value in propensity.items()
         )
     return str(propensity)
-
-
-def _default_covariates(table: pd.DataFrame, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Every column without another role, but for those that no rule could use; and what to tell the user."""
-    chosen, notes = [], []
-    for name in table.columns:
-        column = table[name]
-        if name in used:
-            continue
-        if holds_tables(column):
-            raise InputError(
-                f"Column {name!r} holds lists or tables, on which no tree can split; leave it out by exclude, or make "
-                "numbers or texts of it."
-            )
-        if pd.api.types.is_datetime64_any_dtype(column):
-            notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
-        elif not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
-            notes.append(
-                f"Column {name!r} has {column.nunique():,} different texts and was left out of the covariates."
-            )
-        else:
-            chosen.append(name)
-    if not chosen:
-        raise InputError("No column is left for a rule to split on; name some as covariates.")
-    first = (
-        "Nobody named the covariates: every column without another role is one, and must have been known before "
-        "treatment was chosen."
-    )
-    return tuple(chosen), (first, *notes)

@@ -9,8 +9,11 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from policytree.problem.split_columns import LEVELS_TO_GROUP
 from policytree.study_check.findings import AFTER_TREATMENT, ID, RARE_CATEGORIES, Finding
 from policytree.study_check.names import is_id, later_words
+from policytree.trees.text import counted
+from policytree.weighting.observed import Observed
 
 FEW_ROWS = 10  # in a category
 MANY_CATEGORIES = 50
@@ -223,6 +226,40 @@ def _text(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]
         how = "Group them with others, if they mean something together: so few rows show no effect."
         return [Finding("note", RARE_CATEGORIES, name, what, how)]
     return []
+
+
+def rare_levels(column: pd.Series, seen: Observed, min_leaf: int, min_per_arm: int) -> list[Finding]:
+    """Levels of which groups are made although they are too small to judge: their place in the ordering is noise.
+
+    Parameters
+    ----------
+    column : Series of shape (n,)
+    seen : Observed
+    min_leaf, min_per_arm : int
+        Fewest rows of a leaf, and of every treatment in it; without the latter, ten rows of a level are enough.
+    """
+    codes, values = pd.factorize(column)
+    if not is_text(column) or len(values) < LEVELS_TO_GROUP:
+        return []
+    known = codes >= 0
+    by_arm = np.zeros((len(values), seen.n_arms), dtype=np.int64)
+    np.add.at(by_arm, (codes[known], seen.arm[known]), 1)
+    rows = by_arm.sum(axis=1)
+    rare = np.flatnonzero((rows < max(min_leaf, FEW_ROWS)) | (by_arm.min(axis=1) < min_per_arm))
+    if not len(rare):
+        return []
+    rare = rare[np.argsort(rows[rare], kind="stable")]
+    shown = ", ".join(f"{str(values[k])!r} with {counted(int(rows[k]), 'rows')}" for k in rare[:3])
+    needed = f"{max(min_leaf, FEW_ROWS):,} rows" + (f", {min_per_arm:,} of every treatment" if min_per_arm else "")
+    found = (
+        f"has {len(rare)} of {len(values)} levels too rare to be placed in a group "
+        f"({shown}{', ...' if len(rare) > 3 else ''}; {needed} would be enough)"
+    )
+    how = (
+        "On which side of a question they stand is chance: join each with a level that means something alike, or ask "
+        "about one level at a time, --categories levels (in Python: categories='levels')."
+    )
+    return [Finding("warning", RARE_CATEGORIES, str(column.name), found, how, rows=int(rows[rare].sum()))]
 
 
 def _date_finding(name: str, example: str) -> Finding:

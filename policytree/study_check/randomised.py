@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
+from policytree.common.option_words import typed_list
 from policytree.study_check.findings import LOOKS_RANDOMISED, Finding
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.observed import Observed
@@ -45,7 +46,7 @@ class Randomisation:
         """The findings of the test; ``what`` the arms are: "treatment" or "offer"."""
         if not self.looks_randomised:
             return []
-        given = ",".join(f"{label}={share:.4g}" for label, share in self.shares.items())
+        given = typed_list(f"{label}={share:.4g}" for label, share in self.shares.items())
         of, given_how = ("arms", "treatment was given") if what == "treatment" else ("offers", "offers were made")
         found = (
             f"looks randomised: the {of}' shares do not depend on the covariates that were given (score test, "

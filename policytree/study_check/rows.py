@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 from scipy.stats import chi2, norm
 
+from policytree.common.option_words import typed
 from policytree.study_check.columns import is_text
 from policytree.study_check.findings import REPEATED_IDS, Finding
 from policytree.study_check.names import is_person
@@ -40,7 +41,7 @@ def repeated_ids(table: pd.DataFrame) -> list[Finding]:
         if n_ids < FEWEST_IDS or n > MOST_ROWS_AN_ID * n_ids or n == n_ids:
             continue
         found = f"holds {n_ids:,} ids in {n:,} rows: rows of one id are dependent, and nothing says that they are"
-        how = f"Name it as the cluster (--cluster {name}, in Python groups=): otherwise intervals are too short."
+        how = f"Name it as the cluster (--cluster {typed(name)}, in Python groups=): otherwise intervals are too short."
         severity = "warning" if n - n_ids > MANY_REPEATS * n else "note"
         findings.append(Finding(severity, REPEATED_IDS, str(name), found, how, rows=int(counts[counts > 1].sum())))
     return findings

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from policytree.common.option_words import typed_list
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.by_label import by_label
 
@@ -84,7 +85,8 @@ def propensity_matrix(
 def needs_label(value: float, treatments: np.ndarray, arm: str = "treatment", shares: np.ndarray | None = None) -> str:
     """The end of a sentence that refuses one number other than 1/2, with both readings of it."""
     first, second = (str(label) for label in treatments)
-    readings = " or ".join(f"{a}={p:g},{b}={1 - p:g}" for a, b, p in ((first, second, value), (second, first, value)))
+    both = ((first, second), (second, first))
+    readings = " or ".join(typed_list([f"{a}={value:g}", f"{b}={1 - value:g}"]) for a, b in both)
     text = f"may be the probability of the {arm} {first} or of {second}; say which, by label: {readings}."
     if shares is None:
         return text

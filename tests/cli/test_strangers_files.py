@@ -74,6 +74,10 @@ def moment(zone: str) -> dict:
             {"features": [NUMBER, {"name": "site", "kind": "categorical", "categories": ["x", None]}]},
             ["'site'", "a missing value as a category"],
         ),
+        (
+            {"features": [NUMBER, {"name": "site", "kind": "categorical", "categories": [10**400, "y"]}]},
+            ["whole number beyond 1.8e308"],
+        ),
         ({"checksum": "0" * 64}, ["changed or damaged after it was saved"]),
         ({"checksum": None}, ["changed or damaged after it was saved"]),
         ({"actions": ["no", "no"]}, ["two treatments of the label 'no'"]),

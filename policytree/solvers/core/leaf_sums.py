@@ -10,6 +10,7 @@ import numpy as np
 
 from policytree.problem.types import Problem
 from policytree.solvers.core.columns import rows_of_splits, short_codes
+from policytree.solvers.core.exact_sums import exact_sums
 from policytree.solvers.core.merge import merge_equal_rows
 from policytree.solvers.core.rows import Splits, counted_rows
 
@@ -77,6 +78,17 @@ def leaf_stats_of(problem: Problem, sums: Masses, splits: Splits) -> list[tuple[
     reached = zip(splits, rows_of_splits(problem.data, splits), strict=True)
     leaves = (rows for (column, _), rows in reached if column < 0)
     return [(int(sums.negative[rows].sum()), int(sums.positive[rows].sum())) for rows in leaves]
+
+
+def exact_leaf_stats(problem: Problem, splits: Splits) -> list[tuple[int, int]]:
+    """Weights of negatives and positives in every leaf as they were given, unrounded, in one unit."""
+    of_row, leaves = np.empty(problem.data.n_rows, dtype=np.int64), 0
+    for (column, _), rows in zip(splits, rows_of_splits(problem.data, splits), strict=True):
+        if column < 0:
+            of_row[rows] = leaves
+            leaves += 1
+    sums = exact_sums(problem.losses.T, of_row, leaves).whole
+    return [(negative, positive) for positive, negative in sums.tolist()]
 
 
 def siblings(splits: Splits) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ from policytree.objectives.f_score import FScore
 from policytree.objectives.objective import errors, totals
 from policytree.problem.types import Problem, Progress, SearchLimits, Solution, Status
 from policytree.solvers.core.columns import equal_rows, preorder_splits
-from policytree.solvers.core.leaf_sums import join_siblings, leaf_stats_of, merged_rows
+from policytree.solvers.core.leaf_sums import exact_leaf_stats, join_siblings, leaf_stats_of, merged_rows
 from policytree.solvers.core.limits import Clock, Stopwatch
 from policytree.solvers.core.rows import Splits
 from policytree.solvers.core.search_state import ScoreSearch
@@ -282,6 +282,21 @@ class _FractionalSearch(ScoreSearch):
         self.report(self.subproblems)
 
     def solution(self) -> Solution:
-        """The best tree and what was proved of it."""
-        best, rounding = self.best, self.resolution + 2 * self.sums.rounding
+        """The best tree and what was proved of it; its value is that of the weights as they were given, exactly."""
+        best = self.best
+        value = self.objective.loss_of(exact_leaf_stats(self.problem, best.splits), best.labels)
+        self.best = replace(best, value=value + self.price * len(best.labels))
+        rounding = self.resolution + self._moved_by_rounding()
         return self.made_solution(best.splits, best.labels, rounding, {"searches": self.searches}, score="f_score")
+
+    def _moved_by_rounding(self) -> float:
+        """What rounded weights may move a tree's ratio by, at most.
+
+        With A = FP + b FN and D = b P + TP + FP, the ratio A / D <= 1 moves by (dA - A / D dD) / (D + dD), where the
+        numerator is at most the weight of negatives that rounding moved and (1 + b) times that of positives, and the
+        denominator at least b P.
+        """
+        scaled = np.ldexp(self.problem.losses, self.sums.exponent)
+        positive, negative = np.abs(scaled - np.rint(scaled)).sum(axis=0)
+        b = float(self.b)
+        return float((negative + (1 + b) * positive) / (b * self.P))
