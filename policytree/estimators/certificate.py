@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policytree.data.features import CATEGORICAL, Feature, shown
+from policytree.data.views import Shown
 from policytree.problem.split_columns import LEVELS_TO_GROUP
 from policytree.problem.types import BinnedData, SplitColumn, Status
 
@@ -15,8 +16,8 @@ LEAST_GROUP = -3.0  # thresholds of groups of levels are at most this (data/feat
 SEVERAL = 2  # rows in a leaf from which a smallest leaf is a limit
 
 
-@dataclass(frozen=True, slots=True)
-class SearchGrid:
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchGrid(Shown):
     """The splits that a search chose from.
 
     Attributes

@@ -41,8 +41,10 @@ def bounds_text(lower: float, upper: float, digits: int) -> str:
     return f"[{lower:,.{digits}f}, {upper:,.{digits}f}]"
 
 
-def values_text(estimates: Mapping[str, Any], differences: Mapping[str, Any], digits: int, learnt: str) -> str:
-    """Held-out values as a table in fixed width: every rule's value, and by how much the learnt one is ahead of it.
+def values_frame(
+    estimates: Mapping[str, Any], differences: Mapping[str, Any], digits: int, learnt: str
+) -> pd.DataFrame:
+    """Held-out values as a table of texts: every rule's value, and by how much the learnt one is ahead of it.
 
     Parameters
     ----------
@@ -64,4 +66,4 @@ def values_text(estimates: Mapping[str, Any], differences: Mapping[str, Any], di
             "" if difference is None else interval_text(difference, digits),
         ]
     header = ["value", "std. error", interval, f"{learnt} - rule", f"{interval} "]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+    return pd.DataFrame.from_dict(rows, orient="index", columns=header)
