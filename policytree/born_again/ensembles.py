@@ -10,6 +10,7 @@ import numpy as np
 
 from policytree.common.validation import LARGEST as LARGEST_NUMBER
 from policytree.common.validation import is_whole
+from policytree.data.views import Shown
 from policytree.exceptions import InputError, quoted
 
 LARGEST, NONNEGATIVE, POSITIVE = "largest", "nonnegative", "positive"
@@ -55,8 +56,8 @@ class EnsembleTree:
         return node
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TreeEnsemble:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TreeEnsemble(Shown):
     """An ensemble of classification trees: scores that its trees add up, and the class that they decide for.
 
     Attributes

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.born_again.ensembles import LARGEST, LEAF, TreeEnsemble
+from policytree.data.views import Shown
 from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
 
@@ -23,8 +24,8 @@ CHUNK = 1 << 17
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class FaithfulnessCheck:
+@dataclass(frozen=True, slots=True, repr=False)
+class FaithfulnessCheck(Shown):
     """What a check has found.
 
     Attributes

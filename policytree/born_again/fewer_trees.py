@@ -29,6 +29,7 @@ from policytree.born_again.ensembles import LEAF, EnsembleTree, TreeEnsemble
 from policytree.born_again.faithful import leaves_below
 from policytree.born_again.readers import read_ensemble
 from policytree.common.validation import check_count, is_real
+from policytree.data.views import Shown
 from policytree.exceptions import InputError, quoted
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers.core.limits import Stopwatch
@@ -42,8 +43,8 @@ ROUNDED = 1e-6  # of a bound
 INFEASIBLE = 2  # scipy's status
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PrunedEnsemble:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PrunedEnsemble(Shown):
     """A forest with fewer trees that decides as the whole one does, everywhere.
 
     Attributes

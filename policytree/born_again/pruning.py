@@ -13,11 +13,12 @@ import numpy as np
 
 from policytree.born_again.ensembles import TreeEnsemble
 from policytree.born_again.trees import LEFT, RIGHT, collapsed, make_tree, nodes_of
+from policytree.data.views import Shown
 from policytree.trees.tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
-class PruningReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class PruningReport(Shown):
     """What pruning did.
 
     Attributes

@@ -41,6 +41,7 @@ from policytree.born_again.search import OBJECTIVES, GridSearch
 from policytree.born_again.trees import make_tree
 from policytree.common.memory import free_bytes
 from policytree.common.validation import check_choice
+from policytree.data.views import Shown
 from policytree.exceptions import SearchWarning
 from policytree.problem.types import Progress, SearchLimits, Status
 from policytree.solvers.core.compilation import load_kernels
@@ -57,8 +58,8 @@ FREE = 0.8  # of the memory that is free: the limit, if none is given
 EVERY = 0.2  # seconds between reports
 
 
-@dataclass(frozen=True, slots=True)
-class BornAgainSolution:
+@dataclass(frozen=True, slots=True, repr=False)
+class BornAgainSolution(Shown):
     """A faithful tree and its certificate.
 
     Attributes

@@ -11,6 +11,7 @@ import numpy as np
 
 from policytree.data.controls import named_like_a_control
 from policytree.data.feature_encoder import as_pandas, first_repeated
+from policytree.data.views import Shown
 from policytree.exceptions import InputError, quoted
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def _folded(level: Any) -> str:
     return level_text(level).casefold()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CombinedTreatments:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CombinedTreatments(Shown):
     """Several treatments (factors) as combined arms; made by :func:`combine_treatments`.
 
     Attributes

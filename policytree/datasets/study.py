@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from policytree.data.views import Shown
 from policytree.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 DAYS_A_YEAR = 365.25
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset:
+@dataclass(frozen=True, slots=True, repr=False)
+class Dataset(Shown):
     """A study, ready for :class:`policytree.DRPolicyTree`.
 
     Attributes

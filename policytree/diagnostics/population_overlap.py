@@ -11,6 +11,7 @@ import pandas as pd
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import weights
+from policytree.data.views import Shown
 from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
@@ -19,8 +20,8 @@ from policytree.weighting.stacked import study_mask
 from policytree.weighting.target_support import TargetSupport, covariate_table, is_number, target_support
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TargetOverlap:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TargetOverlap(Shown):
     """How far the people of a target are like those of a study; ``str()`` says it in sentences.
 
     Attributes

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policytree.data.features import CATEGORICAL, Feature, shown
+from policytree.data.views import Shown
 from policytree.problem.split_columns import LEVELS_TO_GROUP
 from policytree.problem.types import BinnedData, SplitColumn, Status
 
@@ -16,8 +17,8 @@ SEVERAL = 2  # rows in a leaf from which a smallest leaf is a limit
 MATERIAL = 1e-9  # of the objective: what rounded sums may hide without a word
 
 
-@dataclass(frozen=True, slots=True)
-class SearchGrid:
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchGrid(Shown):
     """The splits that a search chose from.
 
     Attributes

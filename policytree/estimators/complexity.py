@@ -12,6 +12,7 @@ from sklearn.base import clone
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import is_real
+from policytree.data.views import Shown
 from policytree.estimators.low_cost import LowCostTreeClassifier
 from policytree.exceptions import InputError, quoted
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 WEIGHTS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class ComplexityChoice:
+@dataclass(frozen=True, slots=True, repr=False)
+class ComplexityChoice(Shown):
     """The weight that was chosen, its tree, and what was tried.
 
     Attributes

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from policytree.data.views import Shown
 from policytree.estimators.inputs import check_number
 from policytree.exceptions import InputError, quoted
 from policytree.problem.types import Status
@@ -117,8 +118,8 @@ class RewardRows:
         return PRICE * float(np.sqrt(2.0 * (off**2).sum() / (n_arms - 1)) / self.weight.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class DepthChoice:
+@dataclass(frozen=True, eq=False, repr=False)
+class DepthChoice(Shown):
     """How the depth of a policy tree was chosen.
 
     Attributes

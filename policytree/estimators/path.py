@@ -13,6 +13,7 @@ from sklearn.base import clone
 from policytree.common.calls import check_fit_arguments
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
+from policytree.data.views import Shown
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import check_number, leaf_penalty, n_threads
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class TreePath:
+@dataclass(frozen=True, repr=False)
+class TreePath(Shown):
     """Trees from the single leaf to the largest, as regularization falls.
 
     Attributes

@@ -53,8 +53,10 @@ def difference_texts(difference: Any, digits: int, mark: str = "") -> tuple[str,
     return f"{difference.value:+{mark}.{digits}f}", interval_text(difference, digits)
 
 
-def values_text(estimates: Mapping[str, Any], differences: Mapping[str, Any], digits: int, learnt: str) -> str:
-    """Held-out values as a table in fixed width: every rule's value, and by how much the learnt one is ahead of it.
+def values_frame(
+    estimates: Mapping[str, Any], differences: Mapping[str, Any], digits: int, learnt: str
+) -> pd.DataFrame:
+    """Held-out values as a table of texts: every rule's value, and by how much the learnt one is ahead of it.
 
     Parameters
     ----------
@@ -75,4 +77,4 @@ def values_text(estimates: Mapping[str, Any], differences: Mapping[str, Any], di
             *difference_texts(difference, digits),
         ]
     header = ["value", "std. error", interval, f"{learnt} - rule", f"{interval} "]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+    return pd.DataFrame.from_dict(rows, orient="index", columns=header)

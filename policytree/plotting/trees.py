@@ -386,7 +386,8 @@ def tree_html(estimator: Any, certificate: str) -> str:
     with rc_context(SETTINGS):
         figure = PolicyTreeDisplay.from_estimator(estimator, unit="rows").figure_
     below = f"<pre>{escape(visible(certificate))}</pre>" if certificate else ""
-    return f'<div class="policytree">{to_svg(figure, f"Decision tree. {text}", key)}{below}</div>'
+    picture = to_svg(figure, f"Decision tree. {text}", key)
+    return f'<div class="policytree" style="overflow-x:auto">{picture}{below}</div>'
 
 
 def _training_values(tree: Tree, estimator: Any) -> dict[int, LeafValue]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from policytree.data.features import Feature
+from policytree.data.views import Shown
 from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
 
@@ -474,8 +475,8 @@ class Progress:
     subproblems: int
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
+@dataclass(frozen=True, slots=True, repr=False)
+class Solution(Shown):
     """A tree and its certificate.
 
     Attributes

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from policytree.data.views import Shown
+
 SEVERITIES = ("serious", "warning", "note")
 # Kinds of findings that other code looks for.
 AFTER_TREATMENT, ID, RARE_CATEGORIES = "after treatment", "id", "rare categories"
@@ -18,8 +20,8 @@ RARE_OFFER, WEAK_INSTRUMENT, FULL_COMPLIANCE = "rare offer", "weak instrument", 
 REPEATED_IDS, BY_CLUSTER, WITHIN_CLUSTERS = "repeated ids", "assigned by cluster", "varies within clusters"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+@dataclass(frozen=True, slots=True, repr=False)
+class Finding(Shown):
     """One finding.
 
     Attributes
@@ -65,8 +67,8 @@ class Finding:
         return f"{self.column + ' ' if self.column else ''}{self.found}. {self.remedy}"
 
 
-@dataclass(frozen=True, slots=True)
-class StudyCheck:
+@dataclass(frozen=True, slots=True, repr=False)
+class StudyCheck(Shown):
     """All findings, the most serious first; ``str()`` is a list of sentences.
 
     Attributes

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import numpy as np
 import pandas as pd
 
 from policytree.data.features import CATEGORICAL, Feature, named_apart, shown
+from policytree.data.views import ROOM
 from policytree.trees.tree import Tree
 
+_LIST = '<ul style="margin:.1em 0;padding-left:1.4em">'
 SINGULAR = {
     "people": "person",
     "men": "man",
@@ -136,6 +140,41 @@ def export_text(tree: Tree, *, missing: bool = True) -> str:
         before[int(tree.children_left[node])] = f"{rest}├─ yes: ", f"{rest}│       "
         before[int(tree.children_right[node])] = f"{rest}└─ no:  ", f"{rest}        "
     return "\n".join(lines)
+
+
+def export_html(tree: Tree) -> str:
+    """Write the tree as a nested list of a web page, one entry per question and leaf.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    str
+        An element; nothing that a name or label holds is markup.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> from policytree.trees.text import export_html
+    >>> tree = PolicyTree(max_depth=0).fit([[1.0], [2.0]], [[1.0, 0.0], [2.0, 0.0]]).tree_
+    >>> "<li>0 (2 rows, 100.0%)</li>" in export_html(tree)
+    True
+    """
+    parts = []
+    answer, closing = {0: ""}, {0: ""}  # what stands before a node's own words, and the lists that end behind a leaf
+    for node in range(tree.node_count):  # preorder: as they stand in the list
+        first, end = answer.pop(node), closing.pop(node)
+        if tree.is_leaf[node]:
+            said = f"{action_label(tree, node)}{_rows_of_leaf(tree, node, ' (', ')')}"
+            parts.append(f"<li>{first}{escape(said)}</li>{end}")
+            continue
+        parts.append(f"<li>{first}{escape(question(tree, node))}{_LIST}")
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        answer[left], closing[left] = "<em>yes:</em> ", ""
+        answer[right], closing[right] = "<em>no:</em> ", f"</ul></li>{end}"
+    return f'<div class="policytree" style="{ROOM}">{_LIST}{"".join(parts)}</ul></div>'
 
 
 def _dot_string(text: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from policytree.data.features import CATEGORICAL, Feature
+from policytree.data.views import Shown
 from policytree.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -18,8 +20,8 @@ TREE_UNDEFINED = -2
 IS_KNOWN, IS_MISSING = "is known", "is missing"
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+@dataclass(frozen=True, slots=True, repr=False)
+class Tree(Shown):
     """A tree whose leaves carry actions. Nodes stand in preorder: node 0 is the root, a left child follows its parent.
 
     Attributes
@@ -67,6 +69,12 @@ class Tree:
     value: np.ndarray
     features: tuple[Feature, ...]
     actions: tuple
+
+    def __str__(self) -> str:
+        return _texts().export_text(self)
+
+    def _repr_html_(self) -> str:
+        return _texts().export_html(self)
 
     @property
     def node_count(self) -> int:
@@ -149,3 +157,8 @@ class Tree:
         i = np.concatenate(rows)
         j = np.repeat(np.arange(self.node_count), [len(r) for r in rows])
         return csr_matrix((np.ones(len(i), dtype=np.int8), (i, j)), shape=(len(X), self.node_count))
+
+
+def _texts() -> Any:
+    """The module that puts trees into words; it imports this one."""
+    return import_module("policytree.trees.text")

@@ -11,12 +11,13 @@ import pandas as pd
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import PerTreatment, Table
 from policytree.common.validation import check_level, sorted_labels
+from policytree.data.views import Shown
 from policytree.exceptions import InputError
 from policytree.weighting.costs import subtract_costs
 
 
-@dataclass(frozen=True, slots=True)
-class CateEffects:
+@dataclass(frozen=True, slots=True, repr=False)
+class CateEffects(Shown):
     """Conditional average effects of every treatment against the reference.
 
     Attributes

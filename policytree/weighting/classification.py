@@ -10,11 +10,12 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import as_numbers, refuse_nonfinite, weights
 from policytree.data.feature_encoder import as_pandas
+from policytree.data.views import Shown
 from policytree.exceptions import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedLabels:
+@dataclass(frozen=True, slots=True, repr=False)
+class WeightedLabels(Shown):
     """Weighted labelled rows whose weighted error equals a policy's regret, up to a constant.
 
     For every policy: ``sum of rewards lost against each row's best = sum over rows j of weight[j] *

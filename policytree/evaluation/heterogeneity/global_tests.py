@@ -18,6 +18,7 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import position_of
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.heterogeneity.linear_projection import cluster_sums, holm, independent_columns
 from policytree.evaluation.inputs import generator, refuse_instrument
@@ -38,8 +39,8 @@ FEWEST_UNITS = 10  # in a block, for a test of its own
 WEAK, STRONG = 0.05, 0.01
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeterogeneityTest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HeterogeneityTest(Shown):
     """The result of :func:`policytree.heterogeneity_test`; ``str()`` states it in a sentence.
 
     Attributes

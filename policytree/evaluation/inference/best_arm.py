@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import interval_text
+from policytree.evaluation.formatting import decimals, interval_text
 
 WHY_WIDER = (
     "Its interval is not the one beside a single treatment: these rows had to name the best, which it allows for."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class BestComparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class BestComparison(Shown):
     """A rule against the best of several alternatives, which the same rows had to name.
 
     Attributes
@@ -57,6 +58,9 @@ class BestComparison:
     best: str
     candidates: tuple[str, ...]
     direction: str
+
+    def __str__(self) -> str:
+        return self.statement(decimals([(self.upper - self.lower) / 4]))
 
     @property
     def better(self) -> bool:

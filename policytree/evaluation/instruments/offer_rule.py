@@ -17,6 +17,7 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, is_real
+from policytree.data.views import Shown
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.gate import ASSIGNMENT
@@ -31,8 +32,8 @@ from policytree.weighting.reward_arguments import is_instrumental
 WITHOUT_TREATMENTS = ("budget", "max_share", "min_share")  # limits that name treatments, which offers are not
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OfferRule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OfferRule(Shown):
     """The best tree over offers, and what it is worth.
 
     Attributes
@@ -69,9 +70,9 @@ class OfferRule:
     offer_costs: pd.DataFrame = field(repr=False)
     treatment_cost: float
 
-    def __str__(self) -> str:
-        lines = [f"What to offer, {self.costs_text()}:", self.estimator.export_text()]
-        return "\n".join([*lines, str(self.values)] if self.values is not None else lines)
+    def _shown(self) -> list[Any]:
+        parts = [f"What to offer, {self.costs_text()}:", self.estimator.tree_]
+        return parts if self.values is None else [*parts, self.values]
 
     def costs_text(self) -> str:
         """What the values are net of, in words."""

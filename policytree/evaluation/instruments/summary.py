@@ -14,6 +14,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.common.validation import check_level, group_codes, weights
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
 from policytree.evaluation.formatting import decimals, interval_text, p_text, size_text
 from policytree.evaluation.inputs import fitted_by_offers
@@ -26,8 +27,8 @@ NOTHING = 1e-9  # uptake that is as much is the rounding of zeros
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class InstrumentSummary:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class InstrumentSummary(Shown):
     """Offers side by side, and the effect of the treatment on those who follow them.
 
     Attributes
@@ -129,7 +130,7 @@ class InstrumentSummary:
         names = ["everybody", "compliers", "standard_error", "lower", "upper", "difference"]
         return pd.DataFrame(rows, columns=names, index=pd.Index(covariates.names(), name="covariate"))
 
-    def __str__(self) -> str:
+    def _shown(self) -> list[Any]:
         effect, compliers = self.effect, self.compliers
         digits = decimals([effect.standard_error])
         low, high = self.robust_interval
@@ -151,10 +152,10 @@ class InstrumentSummary:
                 f"All offers the same effect: chi-square {statistic:.2f} with {degrees} degrees of freedom, "
                 f"p {p_text(p) if p < 0.001 else '= ' + p_text(p)}."
             )
-        return "\n".join([*lines, "Offers as they are (intention to treat):", self._offer_lines(digits)])
+        return [*lines, "Offers as they are (intention to treat):", self._offer_table(digits)]
 
-    def _offer_lines(self, digits: int) -> str:
-        """The table of offers as text: estimates with their intervals."""
+    def _offer_table(self, digits: int) -> pd.DataFrame:
+        """The table of offers: estimates with their intervals."""
         columns = {"share of rows": [f"{share:.1%}" for share in self.offers["share"]]}
         for name, shown in (("uptake", 3), ("outcome", digits), ("outcome_change", digits)):
             parts = (self.offers[f"{name}{end}"] for end in ("", "_lower", "_upper"))
@@ -162,7 +163,7 @@ class InstrumentSummary:
                 "" if np.isnan(value) else f"{value + 0.0:,.{shown}f} [{low:,.{shown}f}, {high:,.{shown}f}]"
                 for value, low, high in zip(*parts, strict=True)
             ]
-        return pd.DataFrame(columns, index=self.offers.index).to_string()
+        return pd.DataFrame(columns, index=self.offers.index)
 
 
 @aligns_rows

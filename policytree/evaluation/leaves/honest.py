@@ -15,7 +15,9 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_level, factors_of
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best
 from policytree.evaluation.inference.binary_intervals import effective_rows, widened
 from policytree.evaluation.leaves.factor_effects import widened_effects
@@ -29,8 +31,8 @@ from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import INCIDENCE, SURVIVAL
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HonestLeaves:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HonestLeaves(Shown):
     """A tree fitted to some rows, and its leaves evaluated on the others.
 
     Attributes
@@ -71,6 +73,25 @@ class HonestLeaves:
     rewards: pd.DataFrame = field(repr=False)
     value: Estimate
     against_best: BestComparison
+
+    def _shown(self) -> list[Any]:
+        value, digits = self.value, decimals([self.value.standard_error])
+        known = f"{100 * value.level:g}% interval {interval_text(value, digits)}"
+        said = f"Value of the tree: {value.value:,.{digits}f}, {known}; {size_text(value)}, which did not choose it."
+        return [said, self.against_best, self._table()]
+
+    def _table(self) -> pd.DataFrame:
+        """People, treatment, and the value of every treatment with its interval, by leaf."""
+        leaves = self.leaves
+        digits = decimals(leaves["standard_error"].to_numpy().ravel())
+        texts = {"people": [f"{n:,}" for n in leaves["n"]], "gets": leaves["arm"].astype(str)}
+        for arm in leaves["value"].columns:
+            ends = zip(*(leaves[part, arm] for part in ("value", "lower", "upper")), strict=True)
+            texts[f"value of {arm}"] = [
+                "" if np.isnan(value) else f"{value:,.{digits}f} {bounds_text(low, high, digits)}"
+                for value, low, high in ends
+            ]
+        return pd.DataFrame(texts, index=leaves.index)
 
 
 @shares_documentation(STUDY)

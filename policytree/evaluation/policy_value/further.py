@@ -317,22 +317,22 @@ def broken_limits(
     return lines
 
 
-def further_lines(further: Mapping[str, Mapping[str, Estimate]], limits: Mapping[str, Limit]) -> list[str]:
-    """Tables of further outcomes, as lines of text."""
-    lines: list[str] = []
+def further_lines(further: Mapping[str, Mapping[str, Estimate]], limits: Mapping[str, Limit]) -> list[Any]:
+    """Tables of further outcomes, and what is said of them."""
+    lines: list[Any] = []
     for name, rules in further.items():
         digits = decimals(each.standard_error for each in rules.values())
         level = f"{100 * rules[POLICY].level:g}% interval"
         rows = {rule: [f"{each.value:.{digits}f}", interval_text(each, digits)] for rule, each in rules.items()}
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=["mean", level]).to_string()
+        table = pd.DataFrame.from_dict(rows, orient="index", columns=["mean", level])
         lines += [f"\n{name}, held out", table]
         if name in limits:
             lines.append(limit_statement(name, limits[name], rules[POLICY]))
     return lines + ([several_outcomes(len(further))] if further else [])
 
 
-def group_lines(values: pd.DataFrame | None, gaps: Sequence[GroupGap], level: float) -> list[str]:
-    """The table of groups, as lines of text, and what limits on their differences come to."""
+def group_lines(values: pd.DataFrame | None, gaps: Sequence[GroupGap], level: float) -> list[Any]:
+    """The table of groups, and what limits on their differences come to."""
     if values is None:
         return []
     digits = decimals(values["standard_error"])
@@ -343,7 +343,7 @@ def group_lines(values: pd.DataFrame | None, gaps: Sequence[GroupGap], level: fl
         each = [f"{line[name]:.0%}" for name in shares]
         rows[f"{column} {group}"] = [f"{int(line['people']):,}", f"{line['value']:.{digits}f}", interval, *each]
     header = ["people", "value", f"{100 * level:g}% interval", *shares]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=header).to_string()
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=header)
     return [
         "\nValue of the tree by group, held out; the intervals hold all at once",
         table,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, influence_estimate, repeated_estimate
 from policytree.weighting.observed import Observed
 
@@ -31,8 +32,8 @@ class Judgement:
     judged_by: np.ndarray = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Optimism:
+@dataclass(frozen=True, slots=True, repr=False)
+class Optimism(Shown):
     """How much a rule's value on the rows that chose it exceeds its held-out value.
 
     Attributes

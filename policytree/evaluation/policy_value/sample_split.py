@@ -15,6 +15,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.data.views import Shown
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
@@ -23,8 +24,8 @@ from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.target_arguments import stacks_target
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldOutRewards:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HeldOutRewards(Shown):
     """Rewards of held-out rows, with the predictions of models that were fitted to the other rows.
 
     Attributes

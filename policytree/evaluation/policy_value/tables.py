@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text, size_text, values_text
+from policytree.evaluation.formatting import decimals, interval_text, size_text, values_frame
 from policytree.evaluation.inference.best_arm import BestComparison
 from policytree.evaluation.policy_value.confounding import Hidden
 from policytree.evaluation.policy_value.further import (
@@ -37,8 +38,8 @@ OPTIMISM = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repetition:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Repetition(Shown):
     """What one draw of the folds gave, for the judged rows.
 
     Attributes
@@ -76,8 +77,8 @@ class Repetition:
     support: Support | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PolicyValueTable:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PolicyValueTable(Shown):
     """Held-out value of a learnt policy beside what else one could do.
 
     Attributes
@@ -264,10 +265,13 @@ class PolicyValueTable:
 
     def to_text(self) -> str:
         """Show verdict and table in fixed width, and say what they are."""
+        return as_text(self._shown())
+
+    def _shown(self) -> list[Any]:
         policy = self.estimates[POLICY]
-        table = values_text(self.estimates, self.differences, self.digits, "tree")
+        table = values_frame(self.estimates, self.differences, self.digits, "tree")
         better = "higher" if self.direction == "maximize" else "lower"
-        lines = [
+        lines: list[Any] = [
             f"{self.verdict}\n" + "".join(f"{text}\n" for text in self.broken_limits()),
             table,
             *self.statements(),
@@ -276,7 +280,7 @@ class PolicyValueTable:
         lines += [OPTIMISM] if self.optimism else []
         lines += further_lines(self.further, self.limits) + group_lines(self.group_values, self.gaps, policy.level)
         lines.insert(2, f"Held-out values, {better} is better; {self.size()}.")
-        return "\n".join(lines)
+        return lines
 
     def size(self) -> str:
         """How many rows, and clusters, were judged; with a target, how many of them are its people."""
@@ -324,9 +328,6 @@ class PolicyValueTable:
                 f"{gap.value:+,.{digits}f}, {100 * gap.level:g}% interval {interval_text(gap, digits)}."
             )
         return tuple(lines)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def rule_frame(estimates: Mapping[str, Estimate], differences: Mapping[str, Estimate]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Any
 
 from scipy.special import ndtri, stdtrit
 
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals
 from policytree.evaluation.inference.best_arm import BestComparison
@@ -38,8 +39,8 @@ class Reason(Enum):
     UNCLEAR = "these rows cannot say"
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+@dataclass(frozen=True, slots=True, repr=False)
+class Gain(Shown):
     """Value of a rule minus that of the reference, with an interval that allows for the choice of the rule.
 
     Attributes
@@ -106,8 +107,8 @@ TREE_WORDS = Words()
 OFFER_WORDS = Words(single="single offer", fixed="offer")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Shown):
     """Which rule to use, and why; ``str()`` gives the sentences.
 
     The reference is the control. Without one it is what people got, unless treatments were drawn by lot: nobody gets

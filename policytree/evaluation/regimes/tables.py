@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text, size_text, values_text
+from policytree.evaluation.formatting import decimals, interval_text, size_text, values_frame
 from policytree.evaluation.inference.best_arm import BestComparison
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, STATUS_QUO
 from policytree.evaluation.policy_value.tables import rule_frame
@@ -26,8 +28,8 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RegimeValueTable:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RegimeValueTable(Shown):
     """Held-out value of a treatment regime beside fixed sequences, what people got, and one decision only.
 
     Attributes
@@ -157,12 +159,10 @@ class RegimeValueTable:
 
     def to_text(self) -> str:
         """Show verdict and table in fixed width, and say what they are."""
-        table = values_text(self.estimates, self.differences, self.digits, "regime")
+        return as_text(self._shown())
+
+    def _shown(self) -> list[Any]:
+        table = values_frame(self.estimates, self.differences, self.digits, "regime")
         better = "higher" if self.direction == "maximize" else "lower"
         size = size_text(self.estimates[REGIME])
-        return "\n".join(
-            [f"{self.verdict}\n", f"Held-out values, {better} is better; {size}.", table, *self.statements()]
-        )
-
-    def __str__(self) -> str:
-        return self.to_text()
+        return [f"{self.verdict}\n", f"Held-out values, {better} is better; {size}.", table, *self.statements()]

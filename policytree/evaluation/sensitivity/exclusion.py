@@ -15,6 +15,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import SENSITIVITY
 from policytree.common.typing import Column, Table
 from policytree.common.validation import as_numbers, check_flag, check_level, is_real
+from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
 from policytree.evaluation.inference.partial_identification import Bounds
@@ -137,8 +138,8 @@ class ComplierEffect:
         return self.numerator.tipping()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExclusionSensitivity:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExclusionSensitivity(Shown):
     """How large a direct effect of the offers would undo a conclusion.
 
     Attributes
@@ -221,11 +222,14 @@ class ExclusionSensitivity:
 
     def to_text(self) -> str:
         """Show the number and what it means."""
+        return as_text(self._shown())
+
+    def _shown(self) -> list[Any]:
         e, held_out = self.estimate, self.rows == HELD_OUT
         digits = decimals([e.standard_error])
         size = f"{size_text(e)}, {'held out' if held_out else 'those that chose the policy: flattered, no intervals'}"
         known = f", {100 * e.level:g}% interval {interval_text(e, digits)}" if held_out else ""
-        lines = [f"{self.what}: {e.value:+,.{digits}f}{known}; {size}.", *self.statements()]
+        lines: list[Any] = [f"{self.what}: {e.value:+,.{digits}f}{known}; {size}.", *self.statements()]
         frame = self.to_frame()
         if len(frame) > 1:
             shown = pd.DataFrame({"direct effect": [f"{gamma:,.{digits + 1}f}" for gamma in frame.index]})
@@ -233,8 +237,8 @@ class ExclusionSensitivity:
             if held_out:
                 ends = [bounds_text(r.interval_lower, r.interval_upper, digits) for r in frame.itertuples()]
                 shown[f"{100 * e.level:g}% interval"] = ends
-            lines.append(shown.to_string(index=False))
-        return "\n".join([*lines, *held_out_note(self.held_out_by)])
+            lines.append(shown)
+        return [*lines, *held_out_note(self.held_out_by)]
 
     def statements(self) -> tuple[str, ...]:
         """What the offers would have to do by themselves, in sentences."""
@@ -248,9 +252,6 @@ class ExclusionSensitivity:
         elif not np.isnan(self.interval_gamma):
             text += f", to bring zero into the interval by {self.interval_gamma:,.{digits}f}"
         return (f"{text} (in the outcome's unit, wherever that hurts the conclusion most).",)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 @aligns_rows

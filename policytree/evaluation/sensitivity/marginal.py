@@ -14,6 +14,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import SENSITIVITY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level
+from policytree.data.views import Shown, as_text
 from policytree.evaluation.formatting import bounds_text, decimals, size_text
 from policytree.evaluation.inference.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
 from policytree.evaluation.inference.partial_identification import Bounds
@@ -28,8 +29,8 @@ GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0)
 SHARP, SIMPLE = "sharp", "simple"
 
 
-@dataclass(frozen=True, slots=True)
-class TippingGamma:
+@dataclass(frozen=True, slots=True, repr=False)
+class TippingGamma(Shown):
     """The smallest Gamma at which an advantage may be zero.
 
     Attributes
@@ -57,8 +58,8 @@ class TippingGamma:
     interval: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MarginalSensitivity:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MarginalSensitivity(Shown):
     """Bounds of a policy's value, or of its advantage over a baseline rule, for every strength of hidden confounding.
 
     Attributes
@@ -120,6 +121,9 @@ class MarginalSensitivity:
 
     def to_text(self) -> str:
         """Show the table and say what it means."""
+        return as_text(self._shown())
+
+    def _shown(self) -> list[Any]:
         every = [b for parts in self.kinds.values() for b in parts]
         digits = decimals(e for b in every for e in (b.lower_standard_error, b.upper_standard_error))
         shown = {"gamma": [f"{gamma:g}" for gamma in self.gammas]}
@@ -128,7 +132,7 @@ class MarginalSensitivity:
             if self.rows == HELD_OUT:
                 interval = f"{100 * self.level:g}% interval" + " " * (kind == SIMPLE)
                 shown[interval] = [bounds_text(b.interval_lower, b.interval_upper, digits) for b in parts]
-        table = pd.DataFrame(shown).to_string(index=False)
+        table = pd.DataFrame(shown)
         size = size_text(self)
         head = f"{self.what[0].upper()}{self.what[1:]} under hidden confounding (marginal sensitivity model), {size}, "
         head += (
@@ -138,7 +142,7 @@ class MarginalSensitivity:
             "Gamma: given everything that matters, the odds of the treatment that a person got may differ from the\n"
             "estimated odds by up to this factor, either way. Intervals are of the truth, not only of its bounds."
         )
-        return "\n".join([head, table, *held_out_note(self.held_out_by), meaning, *self.statements()])
+        return [head, table, *held_out_note(self.held_out_by), meaning, *self.statements()]
 
     def statements(self) -> tuple[str, ...]:
         """Sentences that state the Gamma at which an advantage may vanish."""
@@ -157,9 +161,6 @@ class MarginalSensitivity:
                 text += f"; {_gamma_text(point.interval)}-fold is enough for its interval to contain zero"
             lines.append(text + ".")
         return tuple(dict.fromkeys(lines))
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def _gamma_text(gamma: float) -> str:

@@ -15,6 +15,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import SENSITIVITY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level, is_real
+from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate, repeated_estimate
 from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
 from policytree.evaluation.inference.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
@@ -163,8 +164,8 @@ def _scale(means: np.ndarray) -> np.ndarray:
     return np.sqrt(np.clip(means[:, 1] * means[:, 2], 0.0, None))
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+@dataclass(frozen=True, slots=True, repr=False)
+class Benchmark(Shown):
     """The strength that a covariate would have if it were the omitted variable.
 
     Attributes
@@ -211,8 +212,8 @@ class Benchmark:
         return min(1.0, multiple * self.outcome_gain), gain / (1.0 + gain)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OmittedVariableBounds:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OmittedVariableBounds(Shown):
     """Bounds of a policy's value, or of its advantage over a baseline rule, for an omitted variable of any strength.
 
     Attributes
@@ -325,13 +326,16 @@ class OmittedVariableBounds:
 
     def to_text(self) -> str:
         """Show the table and say what it means."""
+        return as_text(self._shown())
+
+    def _shown(self) -> list[Any]:
         e, held_out = self.estimate, self.rows == HELD_OUT
         digits = decimals([e.standard_error])
         size = size_text(e)
         size += ", held out" if held_out else ", those that chose the policy: flattered, so without intervals"
         interval = f"{100 * e.level:g}% interval"
         known = f" ({interval} {interval_text(e, digits)})" if held_out else ""
-        lines = [f"{self.what[0].upper()}{self.what[1:]} with an omitted variable, {size}."]
+        lines: list[Any] = [f"{self.what[0].upper()}{self.what[1:]} with an omitted variable, {size}."]
         lines.append(f"If nothing is omitted: {e.value:,.{digits}f}{known}.")
         frame = self.to_frame()
         if len(frame):
@@ -341,12 +345,12 @@ class OmittedVariableBounds:
             if held_out:
                 ends = [bounds_text(r.interval_lower, r.interval_upper, digits) for r in frame.itertuples()]
                 shown[interval] = ends
-            lines.append(shown.to_string(index=False))
+            lines.append(shown)
             lines.append(
                 "cf_y: share of the outcome's unexplained variance that the omitted variable explains; cf_d: share of\n"
                 "the mean squared weight that is due to it. '2 x age': twice what age adds to both."
             )
-        return "\n".join([*lines, *held_out_note(self.held_out_by), *self.statements()])
+        return [*lines, *held_out_note(self.held_out_by), *self.statements()]
 
     def statements(self) -> tuple[str, ...]:
         """What an omitted variable would have to explain, in sentences; none for a value."""
@@ -365,9 +369,6 @@ class OmittedVariableBounds:
             else:
                 lines.append(f"That is {multiple:.3g} times as strong as {benchmark.name}.")
         return tuple(lines)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 @aligns_rows

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column
 from policytree.common.validation import check_level, group_codes, weights
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.inputs import arm_codes, check_direction, known_label, reward_frame
 from policytree.evaluation.policy_value.tables import POLICY, PolicyValueTable
@@ -22,8 +23,8 @@ from policytree.weighting.stacked import averaging_weight, per_person, share_of_
 LARGEST_ODDS = 100.0  # beyond which no violation is looked for
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TransportSensitivity:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TransportSensitivity(Shown):
     """How strong a violation of transportability would undo a gain in the target; ``str()`` says it.
 
     Attributes

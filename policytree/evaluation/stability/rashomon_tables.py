@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.data.views import Shown, as_text
 from policytree.evaluation.stability.rashomon_decisions import Decisions, TreeList
 from policytree.exceptions import InputError
 from policytree.problem.types import Status
 from policytree.serialization import to_dict
-from policytree.trees.text import counted, export_text
+from policytree.trees.text import counted
 from policytree.trees.tree import Tree
 
 SHOWN = 8  # columns in the text
@@ -48,8 +49,8 @@ class Exclusion:
     tree: Tree | None = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NearTies:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NearTies(Shown):
     """All trees near the best one, on the rows that it was learnt from.
 
     Numbers are facts about these rows and losses, not estimates: nothing here says what a rule is worth for others.
@@ -273,19 +274,19 @@ class NearTies:
 
     def to_text(self, n_columns: int = SHOWN, *, unit: str = "people") -> str:
         """Show how many near-ties there are, what they ask about, and the simplest; ``unit`` is what the rows are."""
+        return as_text(self._shown(n_columns, unit))
+
+    def _shown(self, n_columns: int = SHOWN, unit: str = "people") -> list[Any]:
         frame = self.variables().head(n_columns)
         frame = frame[frame["trees"] > 0].reset_index()
-        lines = list(self.statements(unit=unit))
+        lines: list[Any] = list(self.statements(unit=unit))
         if len(frame):
             for name in ("trees", "decisions"):
                 frame[name] = [f"{share:.0%}" for share in frame[name]]
             for name in ("best", "simplest"):
                 frame[name] = frame[name].map({True: "yes", False: "-"})
-            lines += ["What they ask about (share of trees; of decisions that need it):", frame.to_string(index=False)]
-        return "\n".join([*lines, "The simplest of them:", export_text(self.simplest)])
-
-    def __str__(self) -> str:
-        return self.to_text()
+            lines += ["What they ask about (share of trees; of decisions that need it):", frame]
+        return [*lines, "The simplest of them:", self.simplest]
 
     def to_dict(self) -> dict:
         """Plain Python values that JSON can hold; trees as by :func:`policytree.serialization.to_dict`."""

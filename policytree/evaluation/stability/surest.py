@@ -14,6 +14,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_count, check_level
+from policytree.data.views import Shown, as_text
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.leaf_sizes import sized_for
 from policytree.evaluation.estimates import Estimate, mean_estimate
@@ -71,8 +72,8 @@ class RuleGain:
     lower: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SurestRule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SurestRule(Shown):
     """The candidate whose gain has the largest lower bound, beside the tree of largest value; ``str()`` reports both.
 
     Attributes
@@ -176,6 +177,9 @@ class SurestRule:
 
     def to_text(self, n_rules: int = 5) -> str:
         """Sentences, the surest candidates, and the rule."""
+        return as_text(self._shown(n_rules))
+
+    def _shown(self, n_rules: int = 5) -> list[Any]:
         shown = self.candidates.head(n_rules)
         if self.largest.name not in shown.index:
             shown = pd.concat([shown, self.candidates.loc[[self.largest.name]]])
@@ -188,10 +192,7 @@ class SurestRule:
             "at least": [f"{value:+,.{digits}f}" for value in shown["lower"]],
             "differs": [f"{share:.0%}" for share in shown["differs"]],
         })  # fmt: skip
-        return "\n".join([*self.statements(), frame.to_string(index=False), f"{self.surest.name}:", self.export_text()])
-
-    def __str__(self) -> str:
-        return self.to_text()
+        return [*self.statements(), frame, f"{self.surest.name}:", self.export_text()]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values that JSON can hold; trees as by :func:`policytree.serialization.to_dict`."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from policytree.common.validation import check_count
+from policytree.data.views import Shown, as_text
 from policytree.evaluation.stability.resamples import BOOTSTRAP, Split
 from policytree.exceptions import InputError, quoted
 from policytree.trees.text import format_threshold
@@ -18,8 +20,8 @@ N_RANGES = 10
 N_DRAWS = 200  # of all policies anew, for a standard error
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PolicyStability:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PolicyStability(Shown):
     """Policies learnt from resamples of one study, each applied to all its people.
 
     Shares of resamples have a Monte-Carlo error of ``sqrt(p (1 - p) / n_resamples)``.
@@ -278,11 +280,14 @@ class PolicyStability:
 
     def to_text(self, n_features: int = 8, *, unit: str = "people") -> str:
         """Show what recurred, and say it; ``unit`` is what the rows are, in the plural."""
+        return as_text(self._shown(n_features, unit))
+
+    def _shown(self, n_features: int = 8, unit: str = "people") -> list[Any]:
         how = "bootstrap samples" if self.method == BOOTSTRAP else f"samples of {self.share:.0%} of the rows"
         n = f"{self.policies.shape[1]:,} {unit}"
         tried = self.n_resamples + len(self.failures)
         early = f" (interrupted: {self.n_requested} were asked for)" if tried < self.n_requested else ""
-        lines = [f"The whole pipeline on {self.n_resamples} {how}{early}; each policy applied to all {n}."]
+        lines: list[Any] = [f"The whole pipeline on {self.n_resamples} {how}{early}; each policy applied to all {n}."]
         if self.failures:
             why = f"nothing could be learnt from them: {self.failures[0]}"
             lines.append(f"{len(self.failures)} more are left out, for {why}")
@@ -293,7 +298,7 @@ class PolicyStability:
         features = features[features["anywhere"] > 0].head(n_features).drop(columns="standard_error")
         if len(features):
             lines += ["What trees ask about:", _percent(features.reset_index())]
-        return "\n".join(lines)
+        return lines
 
     def statements(self, *, unit: str = "people") -> tuple[str, ...]:
         """Settled people and agreement, in sentences."""
@@ -311,9 +316,6 @@ class PolicyStability:
             )
         return tuple(lines)
 
-    def __str__(self) -> str:
-        return self.to_text()
-
 
 def _edges(values: np.ndarray, n_ranges: int) -> np.ndarray:
     """Edges of ranges with equal numbers of values, the last one just above them; none without values."""
@@ -324,9 +326,9 @@ def _edges(values: np.ndarray, n_ranges: int) -> np.ndarray:
     return np.append(edges[:-1], above) if len(edges) > 1 else np.append(edges, above)
 
 
-def _percent(frame: pd.DataFrame) -> str:
+def _percent(frame: pd.DataFrame) -> pd.DataFrame:
     shown = frame.copy()
     for column in shown.columns:
         if shown[column].dtype.kind == "f":
             shown[column] = [f"{value:.0%}" for value in shown[column]]
-    return shown.to_string(index=False)
+    return shown

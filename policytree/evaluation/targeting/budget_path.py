@@ -14,6 +14,7 @@ from policytree.common.calls import check_fit_arguments
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import is_real
+from policytree.data.views import Shown
 from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import n_threads
 from policytree.estimators.leaf_sizes import infeasible
@@ -32,8 +33,8 @@ from policytree.weighting.costs import treatment_costs
 PARTS = ("value", "standard_error", "lower", "upper")
 
 
-@dataclass(frozen=True, eq=False)
-class BudgetPath:
+@dataclass(frozen=True, eq=False, repr=False)
+class BudgetPath(Shown):
     """Trees from the cheapest to the best one without a budget: the corners of the hull of (spend, value).
 
     Attributes

@@ -14,6 +14,7 @@ from policytree.common.calls import check_fit_arguments
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import is_real
+from policytree.data.views import Shown
 from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import n_threads
 from policytree.estimators.leaf_sizes import infeasible
@@ -29,8 +30,8 @@ from policytree.solvers.constrained.front import FrontTree, front_of_two
 from policytree.solvers.constrained.solve import Budgeted
 
 
-@dataclass(frozen=True, eq=False)
-class ParetoPath:
+@dataclass(frozen=True, eq=False, repr=False)
+class ParetoPath(Shown):
     """Trees from the best one by a further outcome to the best one by the rewards: the Pareto front of the two.
 
     Attributes

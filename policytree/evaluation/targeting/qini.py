@@ -14,6 +14,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import HALF_SAMPLES
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level, is_real
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, estimate_with_error
 from policytree.evaluation.formatting import decimals, interval_text, rows_text
 from policytree.evaluation.inference.half_samples import N_DRAWS, HalfSamples
@@ -29,8 +30,8 @@ from policytree.weighting.costs import treatment_costs
 N_BUDGETS = 201  # of a curve as a table: from the least spend to the largest
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QiniCurve:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class QiniCurve(Shown):
     """The gain over giving everybody the baseline, for every budget per person.
 
     Attributes

@@ -16,6 +16,7 @@ from policytree.common.shared_arguments import HALF_SAMPLES
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, check_level, numbers
 from policytree.data.feature_encoder import as_pandas
+from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, estimate_with_error, mean_estimate
 from policytree.evaluation.formatting import decimals, interval_text, rows_text
 from policytree.evaluation.inference.half_samples import N_DRAWS, HalfSamples
@@ -30,8 +31,8 @@ SHARES = np.arange(1, 101) / 100
 ONLY = "priority"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranking:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Ranking(Shown):
     """How well priorities find those who gain most from a treatment.
 
     Attributes

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import f as f_distribution
 
+from policytree.data.views import Shown
 from policytree.weighting.cluster_robust import covariance_of_means, mean_and_influence, n_units
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MergedDoses:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MergedDoses(Shown):
     """The doses of a grid that remain when those that do not differ are one; ``str()`` reports them.
 
     Attributes
@@ -61,8 +63,8 @@ class MergedDoses:
             lines = [f"All {len(self.groups)} doses of the grid differ from their neighbours."]
         return (*lines, f"{rule}, on average and by predicted differences; that they are the same is not shown.")
 
-    def __str__(self) -> str:
-        return "\n".join([*self.statements(), self.groups.to_string()])
+    def _shown(self) -> list[Any]:
+        return [*self.statements(), self.groups]
 
 
 def merge_doses(
