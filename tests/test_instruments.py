@@ -381,18 +381,18 @@ def test_bad_instruments_are_refused(rng):
         return by_columns(model.fit, Y=data["outcome"], X=data[["x"]], **given)
 
     with pytest.raises(InputError, match="do not go together"):
-        fit(StudyColumns(study=rng.random(200) < 0.7))
+        fit(study=rng.random(200) < 0.7)
     with pytest.raises(InputError, match="tells apart two treatments"):
         fit(T=rng.integers(3, size=200))
     with pytest.raises(InputError, match="only one offer"):
-        fit(StudyColumns(instrument=np.zeros(200)))
+        fit(instrument=np.zeros(200))
     with pytest.raises(InputError, match="instrument holds 200 different values"):
-        fit(StudyColumns(instrument=rng.normal(size=200)))
+        fit(instrument=rng.normal(size=200))
     with pytest.raises(InputError, match="instrument"):
-        fit(StudyColumns(instrument=data["offer"][:-1]))
+        fit(instrument=data["offer"][:-1])
     gaps = data["offer"].astype(float).where(data.index > 3)
     with pytest.raises(InputError, match="missing"):
-        fit(StudyColumns(instrument=gaps))
+        fit(instrument=gaps)
     with pytest.raises(InputError, match="instrument was given at fit"):
         fit().predict_rewards(data["outcome"], data["taken"], X=data[["x"]])
     with pytest.raises(InputError, match="without an instrument"):

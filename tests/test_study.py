@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 
 import numpy as np
 import pandas as pd
@@ -12,15 +13,18 @@ from policytree import (
     DRPolicyTree,
     RewardEstimator,
     Study,
+    StudyReport,
     check_study,
     cross_val_policy_value,
+    held_out_rewards,
     heterogeneity_test,
     load_dataset,
 )
+from policytree.common.calls import SAID_BY_STUDY
 from policytree.common.study_columns import StudyColumns
 from policytree.evaluation import policy_stability
 from policytree.exceptions import InputError
-from policytree.study import Event, MayBeMissing, Number, Offered, Population, TimeToEvent
+from policytree.study import Combined, Event, MayBeMissing, Number, Offered, Population, TimeToEvent
 from policytree.weighting.instrument import COMPLIERS
 
 N = 240
@@ -108,6 +112,14 @@ KINDS = {
     "offers": (
         {"treatment": Offered("took", by="offer"), "outcome": "score"},
         {"Y": TABLE["score"], "T": TABLE["took"], "instrument": TABLE["offer"]},
+    ),
+    "two treatments at once": (
+        {"treatment": ["arm", "offer"], "outcome": "score"},
+        {"Y": TABLE["score"], "T": TABLE[["arm", "offer"]]},
+    ),
+    "people by weights": (
+        {"treatment": "arm", "outcome": "score", "population": Population(weights="weight")},
+        {"Y": TABLE["score"], "target_weights": TABLE["weight"]},
     ),
     "other people": (
         {"treatment": "arm", "outcome": "score", "population": Population(OTHERS)},
@@ -266,7 +278,28 @@ def policy_stability_without_offers(study):
     question(study)
 
 
+@pytest.mark.parametrize("name", SAID_BY_STUDY)
+def test_what_only_a_study_says_is_refused_beside_arrays(name):
+    """By every call, with how a study says it; and no signature shows it."""
+    for call in (
+        DRPolicyTree().fit, RewardEstimator().fit_predict, RewardEstimator().fit, RewardEstimator().predict_rewards,
+        cross_val_policy_value, check_study, heterogeneity_test, policy_stability, held_out_rewards, StudyReport,
+    ):  # fmt: skip
+        assert name not in inspect.signature(call).parameters
+        with pytest.raises(InputError, match=rf"takes no {name}, which a study says: .*Study\(table"):
+            call(**{name: 1})
+
+
+def test_a_study_says_what_a_budget_is_spent_on():
+    study = study_of("known chances", budget_costs={"drug": "fee"})
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0, budget=0.02).fit(study)
+    assert 0 < model.spend_ <= 0.02
+    with pytest.raises(InputError, match="budget_costs"):
+        study_of("known chances", budget_costs={"pill": 1.0})
+
+
 def test_kinds_say_their_columns():
+    assert Combined(("arm", "offer")).columns() == {"treatment arm": "arm", "treatment offer": "offer"}
     assert Number("score").columns() == {"outcome": "score"}
     assert Offered("took", by="offer").columns() == {"treatment": "took", "offer": "offer"}
     assert TimeToEvent("days", "died", entry="entered").columns() == {
