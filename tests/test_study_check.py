@@ -31,7 +31,7 @@ from policytree.study_check.names import is_event, is_person, is_time, later_tha
 
 def check_study(*data, **more):
     """As in a trial, where nobody asks whether treatment looks randomised; that has tests of its own below."""
-    columns = data[0].given() if isinstance(data[0], StudyColumns) else dict(zip("XTY", data, strict=True))
+    columns = data[0].given() if data and isinstance(data[0], StudyColumns) else dict(zip("XTY", data, strict=False))
     return by_columns(policytree.check_study, **{"known_propensity": True, **columns, **more})
 
 
