@@ -29,6 +29,7 @@ SAID_BY_STUDY = {
     "control": "control=...",
     "randomized": "randomized=...",
     "known_propensity": "propensity=...",
+    "unit": "unit=...",
 }
 
 

@@ -10,7 +10,14 @@ from policytree.common.calls import CallArguments
 from policytree.common.typing import Column, PerTreatment, Table
 
 R = TypeVar("R")
-SAID_BESIDE = ("direction", "control", "randomized", "known_propensity")  # which calls are given only if they take them
+# What calls are given only if they take it: it is said of the question, and not of rows.
+SAID_BESIDE = ("direction", "control", "randomized", "known_propensity", "unit")
+    "direction",
+    "control",
+    "randomized",
+    "known_propensity",
+    "unit",
+)  # which calls are given only if they take them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +61,7 @@ class StudyColumns(CallArguments):
         Further outcomes.
     subgroups : table of shape (n, q), optional
         Columns of groups of people.
-    direction, control, randomized, known_propensity : optional
+    direction, control, randomized, known_propensity, unit : optional
         What the study says of its question.
     """
 
@@ -86,6 +93,7 @@ class StudyColumns(CallArguments):
     control: Any = None
     randomized: bool | None = None
     known_propensity: bool | None = None
+    unit: str | None = None
 
     def given(self) -> dict[str, Any]:
         """All that is not None, by its role."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+WORDS_OF_A_UNIT = 6  # more is a description
+
 
 def decimals(errors: Iterable[float]) -> int:
     """Decimals that show two significant digits of the smallest positive standard error; at most 12."""
@@ -78,3 +80,9 @@ def values_frame(
         ]
     header = ["value", "std. error", interval, f"{learnt} - rule", f"{interval} "]
     return pd.DataFrame.from_dict(rows, orient="index", columns=header)
+
+
+def short_unit(text: str) -> str:
+    """The unit in what an outcome measures: "dollars" of "earnings in 1978, dollars"; "" if that is long."""
+    unit = text.rpartition(", ")[2]
+    return unit if len(unit.split()) <= WORDS_OF_A_UNIT else ""

@@ -332,6 +332,7 @@ class Study(CallArguments):
             "control": self.control,
             "randomized": self.randomized,
             "direction": self.direction,
+            "unit": self.unit,
             "known_propensity": self.propensity is not None,
         }
 

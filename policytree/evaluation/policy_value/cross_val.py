@@ -24,6 +24,7 @@ from policytree.data.controls import recognised_control
 from policytree.estimators.leaf_sizes import sized_for
 from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate
+from policytree.evaluation.formatting import short_unit
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.inputs import known_label
 from policytree.evaluation.policy_value.confounding import MOST_BENCHMARKS, codes_of, compared, hidden
@@ -94,6 +95,7 @@ def cross_val_policy_value(
     subgroups: Table | None = None,
     control: Any = None,
     randomized: bool | None = None,
+    unit: str = "",
     rivals: Mapping[str, Any] | None = None,
     second_opinion: str | None = AUTO,
     benchmarks: int = MOST_BENCHMARKS,
@@ -276,7 +278,9 @@ def cross_val_policy_value(
                 rules = [codes_of(seen.treatments, repetition.policy, POLICY) for repetition in repetitions]
                 concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, fit)
     evidence = Evidence(seen, ways, check, given, rewards, in_lottery, table.verdict.rule, second, concealed)
-    table = replace(table, verdict=table.verdict.through(gates_of(evidence)), hidden=concealed)
+    verdict = table.verdict.through(gates_of(evidence))
+    verdict = replace(verdict, words=replace(verdict.words, unit=short_unit(unit)))
+    table = replace(table, verdict=verdict, hidden=concealed)
     if second is None:
         return table
     gates = gates_of(replace(evidence, second=None, hidden=None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+from policytree.evaluation.formatting import short_unit
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.honest import HonestLeaves
@@ -17,7 +18,6 @@ from policytree.report.sections.tree import gives_all_the_same
 from policytree.report.sections.values import values_picture
 from policytree.trees.text import action_label, rule_sentence
 
-WORDS_OF_A_UNIT = 6  # more is a description
 NO_VALUE = "None: without held-out values nobody knows whether this tree is worth using."
 
 
@@ -32,12 +32,6 @@ def spoken(material: Material, verdict: Verdict) -> Verdict:
     words = replace(verdict.words, unit=short_unit(material.study.about.unit))
     in_words = rule_sentence(material.tree) if verdict.in_words else ""
     return replace(verdict, words=words, in_words=in_words)
-
-
-def short_unit(text: str) -> str:
-    """The unit in what an outcome measures: "dollars" of "earnings in 1978, dollars"; "" if that is long."""
-    unit = text.rpartition(", ")[2]
-    return unit if len(unit.split()) <= WORDS_OF_A_UNIT else ""
 
 
 def verdict_section(material: Material) -> Section:
