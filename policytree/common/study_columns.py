@@ -12,12 +12,6 @@ from policytree.common.typing import Column, PerTreatment, Table
 R = TypeVar("R")
 # What calls are given only if they take it: it is said of the question, and not of rows.
 SAID_BESIDE = ("direction", "control", "randomized", "known_propensity", "unit")
-    "direction",
-    "control",
-    "randomized",
-    "known_propensity",
-    "unit",
-)  # which calls are given only if they take them
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from policytree.weighting.nuisances import refuse_own_models
 from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.time_to_event.marginal import MarginalCurve
-
-if TYPE_CHECKING:
-    from policytree.weighting.reward_estimator import RewardEstimator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +43,7 @@ class Averages:
 
 
 def average(
-    estimator: RewardEstimator, observed: Observed, scheme: Scheme, given: Nuisances
+    estimator: Any, observed: Observed, scheme: Scheme, given: Nuisances
 ) -> tuple[Averages, Observed, Nuisances, int]:
     """Averages of rows without covariates, outcomes completed by them, nuisances, and how many chances were raised."""
     averages, n_raised = Averages(), 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,6 @@ from policytree.weighting.reward_cross_fit import completed_nuisances
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.time_to_event.outcome import is_structured
-
-if TYPE_CHECKING:
-    from policytree.weighting.reward_estimator import RewardEstimator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +78,7 @@ class NewRows:
     columns : StudyColumns
     """
 
-    fitted: RewardEstimator
+    fitted: Any
     columns: StudyColumns
 
     @property
@@ -188,7 +185,7 @@ class NewRows:
                 raise InputError(f"{name} was given row by row at fit; pass it for the new rows as well.")
 
 
-def row_of_cluster(fitted: RewardEstimator, groups: Any, n: int) -> np.ndarray | None:
+def row_of_cluster(fitted: Any, groups: Any, n: int) -> np.ndarray | None:
     """A row of the fit from each row's cluster (its fold tells which models missed it); -1 for new clusters."""
     if groups is None:
         return None
@@ -202,14 +199,14 @@ def row_of_cluster(fitted: RewardEstimator, groups: Any, n: int) -> np.ndarray |
     return series.map(row_of).fillna(-1).to_numpy().astype(np.int64)
 
 
-def scheme_of(fitted: RewardEstimator) -> Scheme:
+def scheme_of(fitted: Any) -> Scheme:
     """The scheme of a fit, with what it learnt there."""
     scheme = resolve_scheme(fitted, fitted.treatments_, fitted.participation_ is not None)
     return replace(scheme, stage=fitted.first_stage_) if isinstance(scheme, InstrumentalVariable) else scheme
 
 
 def of_status_quo(
-    fitted: RewardEstimator, observed: Observed, Z: np.ndarray, cluster: np.ndarray | None, regression: Any
+    fitted: Any, observed: Observed, Z: np.ndarray, cluster: np.ndarray | None, regression: Any
 ) -> Nuisances:
     """Nuisances of new rows, with the probabilities of treatment that anybody in the study had."""
     constant = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -30,14 +30,11 @@ from policytree.weighting.reward_arguments import divided_by
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.stacked import share_of_target
 
-if TYPE_CHECKING:
-    from policytree.weighting.reward_estimator import RewardEstimator
-
 LEAST_DIVISOR = 1e-3  # of targeting, where min_propensity is smaller: no row then outweighs a thousand others
 
 
 def cross_fit_nuisances(
-    estimator: RewardEstimator, Z: np.ndarray, whole: Observed, scheme: Scheme, given: Nuisances, constant: Any
+    estimator: Any, Z: np.ndarray, whole: Observed, scheme: Scheme, given: Nuisances, constant: Any
 ) -> tuple[CrossFitted, ...]:
     """Every repetition's nuisances; empty if the scheme needs nothing beyond what is given.
 
@@ -89,7 +86,7 @@ def cross_fit_nuisances(
 
 
 def _for_target(
-    estimator: RewardEstimator,
+    estimator: Any,
     Z: np.ndarray,
     whole: Observed,
     plans: list[FoldPlan],
@@ -133,7 +130,7 @@ def _for_target(
 
 
 def completed_nuisances(
-    estimator: RewardEstimator, scheme: Scheme, given: Nuisances, repeats: list[Nuisances], observed: Observed
+    estimator: Any, scheme: Scheme, given: Nuisances, repeats: list[Nuisances], observed: Observed
 ) -> tuple[Nuisances, int]:
     """Given and estimated nuisances together, estimated propensities clipped; and the number of clipped rows."""
     estimated = median_of_repeats(repeats) if repeats else Nuisances()
