@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, policy_difference, policy_value
+from policytree.common.study_columns import by_columns
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 
@@ -75,7 +76,7 @@ def trial(rng):
 
 def evaluate(estimator, trial, **options):
     options = {"cv": 4, "n_repeats": 1, "random_state": 3, **trial, **options}
-    return cross_val_policy_value(estimator, options.pop("Y"), options.pop("T"), **options)
+    return by_columns(cross_val_policy_value, estimator, **options)
 
 
 def test_an_interrupted_search_ends_all_folds(trial):

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
+from policytree.common.study_columns import StudyColumns
 from policytree.evaluation.policy_value.confounding import Hidden, strongest
 from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
 from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
@@ -223,14 +224,16 @@ def test_hiding_a_column_moves_what_its_omission_moves():
     model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, direction="maximize",
                          random_state=0)  # fmt: skip
     model.fit(Y, T, X=X)
-    table = cross_val_policy_value(model, Y, T, X=X, cv=2, n_repeats=1, random_state=0, control="placebo")
+    table = cross_val_policy_value(model, StudyColumns(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0)
     means = [
         np.subtract(*RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0)
                     .fit(Y, T, X=columns).rewards_[["drug", "placebo"]].mean())
         for columns in (X, X[["age", "site"]])
     ]  # fmt: skip
     assert table.hidden.moved["sick"] == pytest.approx(means[1] - means[0])
-    unfitted = cross_val_policy_value(clone(model), Y, T, X=X, cv=2, n_repeats=1, random_state=0, control="placebo")
+    unfitted = cross_val_policy_value(
+        clone(model), StudyColumns(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0
+    )
     assert unfitted.hidden.moved == pytest.approx(table.hidden.moved)
     assert unfitted.verdict.gates == table.verdict.gates
 
@@ -248,10 +251,10 @@ def test_python_and_design_pass_the_same_gates(effect, tmp_path):
     designed = json.loads(out)["verdict"]
     study = Study(
         pd.read_csv(tmp_path / "study.csv"), outcome="score", treatment="arm", covariates=list(X.columns),
-        direction="maximize",
+        direction="maximize", control="placebo",
     )  # fmt: skip
-    model = DRPolicyTree(max_depth=1, cv=2, random_state=0, min_samples_per_treatment=8, min_samples_leaf=16)
-    found = cross_val_policy_value(model, study, cv=2, n_repeats=1, random_state=0, control="placebo").verdict
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    found = cross_val_policy_value(model, study, cv=2, n_repeats=1, random_state=0).verdict
     assert [(g.name, g.state) for g in found.gates] == [(g["name"], g["state"]) for g in designed["gates"]]
     assert {"other models", "hidden confounder", "rows"} <= set(states(found))
     assert states(found)["hidden confounder"] == ("fragile" if effect < 1 else "supported")

@@ -334,10 +334,10 @@ def test_messages_about_offers_call_them_offers(rng):
         fit(propensity={"voucher": 0.999, "none": 0.001})
     gone = data["outcome"].mask(data["offer"] == "none")
     with pytest.raises(InputError, match=r"^All outcomes of offer none are missing; leave the offer out"):
-        fit(Y=gone, missing_outcome="weight")
+        fit(StudyColumns(gone, missing_outcome="weight"))
     left = gone.where(data.index != np.flatnonzero(data["offer"] == "none")[0], 1.0)
     with pytest.raises(InputError, match=r"^Only 1 of \d+ outcomes of offer none are seen, too few"):
-        fit(Y=left, missing_outcome="weight")
+        fit(StudyColumns(left, missing_outcome="weight"))
 
 
 def test_a_first_stage_without_exceptions_has_no_finite_strength(rng):
@@ -381,18 +381,18 @@ def test_bad_instruments_are_refused(rng):
         return by_columns(model.fit, Y=data["outcome"], X=data[["x"]], **given)
 
     with pytest.raises(InputError, match="do not go together"):
-        fit(study=rng.random(200) < 0.7)
+        fit(StudyColumns(study=rng.random(200) < 0.7))
     with pytest.raises(InputError, match="tells apart two treatments"):
         fit(T=rng.integers(3, size=200))
     with pytest.raises(InputError, match="only one offer"):
-        fit(instrument=np.zeros(200))
+        fit(StudyColumns(instrument=np.zeros(200)))
     with pytest.raises(InputError, match="instrument holds 200 different values"):
-        fit(instrument=rng.normal(size=200))
+        fit(StudyColumns(instrument=rng.normal(size=200)))
     with pytest.raises(InputError, match="instrument"):
-        fit(instrument=data["offer"][:-1])
+        fit(StudyColumns(instrument=data["offer"][:-1]))
     gaps = data["offer"].astype(float).where(data.index > 3)
     with pytest.raises(InputError, match="missing"):
-        fit(instrument=gaps)
+        fit(StudyColumns(instrument=gaps))
     with pytest.raises(InputError, match="instrument was given at fit"):
         fit().predict_rewards(data["outcome"], data["taken"], X=data[["x"]])
     with pytest.raises(InputError, match="without an instrument"):

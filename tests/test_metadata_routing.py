@@ -1,5 +1,7 @@
 """Estimators in scikit-learn's tools: the order of arguments, and treatments, clusters and the rest by routing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -130,20 +132,13 @@ def test_calls_in_neither_order_are_refused(trial, call, words):
 
 def test_what_scikit_learn_may_pass_on():
     of_rows = {"W", "propensity", "sample_weight", "groups"}
-    fitted = {"strata", "sample_treatment_costs", "budget_costs", "outcomes", "subgroups"}
-    of_times = {"event", "entry", "instrument", "study"}
-    asked_at_fit = {"horizon", "target", "cause", "missing_outcome"}
-    asked_at_fit |= {"target_X", "target_W", "target_weights"}
     expected = {
-        DRPolicyTree: {
-            "fit": {"T", *of_rows, *fitted, *of_times, *asked_at_fit, "direction"},
-            "score": {"T", *of_rows, *of_times, "sample_treatment_costs"},
-        },
+        DRPolicyTree: {"fit": {"T", *of_rows}, "score": {"T", *of_rows}},
         PolicyTree: {
             "fit": {"T", "sample_weight", "sample_treatment_costs", "budget_costs", "groups", "outcomes", "subgroups"},
             "score": {"sample_weight", "sample_treatment_costs"},
         },
-        RewardEstimator: {"fit": {"T", *of_rows, "strata", "regression", *of_times, *asked_at_fit}},
+        RewardEstimator: {"fit": {"T", *of_rows, "regression"}},
         MatchingRewards: {"fit": {"T", "sample_weight", "groups"}},
         DoseRewards: {"fit": {"T", "W", "sample_weight", "groups"}},
         OptimalTreeClassifier: {"fit": {"sample_weight"}, "score": {"sample_weight"}},
@@ -242,9 +237,9 @@ def test_clusters_reach_the_splitter_and_the_estimator(trial, routing):
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_a_search_finds_the_depth_in_either_direction(trial, routing, direction):
     sign = 1.0 if direction == "maximize" else -1.0
-    model = simple(direction=direction).set_fit_request(W=True, strata=True).set_score_request(W=True)
+    model = simple(direction=direction).set_fit_request(W=True).set_score_request(W=True)
     search = GridSearchCV(model, {"max_depth": [0, 1], "regularization": [0.0, 5.0]}, cv=KFold(3))
-    search.fit(StudyColumns(sign * trial["Y"], trial["T"], X=trial["X"], W=trial["W"], strata=trial["site"]))
+    search.fit(trial["X"], sign * trial["Y"], T=trial["T"], W=trial["W"])
     assert search.best_params_ == {"max_depth": 1, "regularization": 0.0}
     assert search.best_score_ > 0.3 and search.best_estimator_.get_used_features() == ["age"]
     value = search.score(trial["X"], sign * trial["Y"], T=trial["T"], W=trial["W"])
@@ -277,26 +272,24 @@ def test_known_chances_are_split_where_they_have_rows(trial, routing, chances):
 
 
 @pytest.mark.parametrize("dear", [{"drug": 9.0}, "by row"])
-def test_costs_count_in_the_fit_and_in_the_value(trial, routing, dear):
+def test_costs_count_in_the_fit_and_in_the_value(trial, dear):
     costs = pd.DataFrame({"none": 0.0, "drug": np.full(len(trial["T"]), 9.0)}) if dear == "by row" else dear
-    model = simple().set_fit_request(sample_treatment_costs=True).set_score_request(sample_treatment_costs=True)
-    params = {"T": trial["T"], "sample_treatment_costs": costs}
-    net = cross_validate(model, trial["X"], trial["Y"], cv=3, params=params, return_estimator=True)
-    assert all((fitted.predict(trial["X"]) == "none").all() for fitted in net["estimator"])
+    priced = StudyColumns(trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
+    assert (simple().fit(priced).predict(trial["X"]) == "none").all()
     everybody = simple(min_share={"drug": 1.0}).fit(trial["X"], trial["Y"], T=trial["T"])
     gross = everybody.score(trial["X"], trial["Y"], T=trial["T"])
-    assert everybody.score(trial["X"], trial["Y"], **params) == pytest.approx(gross - 9.0, rel=1e-12)
+    assert everybody.score(priced) == pytest.approx(gross - 9.0, rel=1e-12)
     lost = simple(min_share={"drug": 1.0}, direction="minimize").fit(trial["X"], -trial["Y"], T=trial["T"])
-    assert lost.score(trial["X"], -trial["Y"], **params) == pytest.approx(
+    assert lost.score(replace(priced, Y=-trial["Y"])) == pytest.approx(
         lost.score(trial["X"], -trial["Y"], T=trial["T"]) - 9.0, rel=1e-12
     )
 
 
-def test_budgets_and_weights_are_passed_on(trial, routing):
+def test_weights_are_passed_on_to_trees_with_limits(trial, routing):
     weight = np.where(trial["X"]["age"] > 50, 3.0, 1.0)
-    model = simple(max_depth=2, budget=0.3).set_fit_request(budget_costs=True, sample_weight=True)
+    model = simple(max_depth=2, max_share={"drug": 0.3}).set_fit_request(sample_weight=True)
     model.set_score_request(sample_weight=True)
-    params = {"T": trial["T"], "budget_costs": {"drug": 1.0}, "sample_weight": weight}
+    params = {"T": trial["T"], "sample_weight": weight}
     found = cross_validate(
         model, trial["X"], trial["Y"], cv=3, params=params, return_estimator=True, return_indices=True
     )

@@ -8,6 +8,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value
+from policytree.common.study_columns import by_columns
 from policytree.exceptions import InputError
 
 
@@ -64,5 +65,5 @@ def test_automatic_second_opinions_are_of_observational_studies_only():
     assert found.second_opinion is not None and "other models" in {gate.name for gate in found.verdict.gates}
     fitted = cross_val_policy_value(learner.fit(**data), **data, **options)
     assert (fitted.second_opinion.model, fitted.verdict.gates) == (found.second_opinion.model, found.verdict.gates)
-    assert cross_val_policy_value(learner, **data, **options, randomized=True).second_opinion is None
+    assert by_columns(cross_val_policy_value, learner, randomized=True, **data, **options).second_opinion is None
     assert cross_val_policy_value(learner, **data, **options, propensity=0.5).second_opinion is None

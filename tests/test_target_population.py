@@ -226,7 +226,9 @@ def test_a_target_of_the_study_s_own_people_changes_nothing(study, kind):
     table = pl.from_pandas(table) if kind == "polars" else table
     target = table[::-1] if kind == "other order" else table
     tree = DRPolicyTree(LinearRegression(), max_depth=2, random_state=0)
-    plain, same = (DRPolicyTree.fit(tree, Y, T, X=table, propensity=0.5, **more) for more in ({}, {"target_X": target}))
+    plain, same = (
+        by_columns(clone(tree).fit, Y=Y, T=T, X=table, propensity=0.5, **more) for more in ({}, {"target_X": target})
+    )
     assert plain.export_text() == same.export_text() and plain.rewards_.equals(same.rewards_)
     for more in ({"target_X": target}, {"target_weights": np.full(300, 7.0)}):
         options = {"X": table, "propensity": 0.5, "n_repeats": 1, "random_state": 0}
@@ -518,7 +520,7 @@ FRAME = pd.DataFrame({"age": np.arange(20.0), "place": ["a", "b"] * 10})
         ({"target_weights": -np.ones(20)}, "target_weights has 20 negative values"),
         ({"target_weights": np.zeros(20)}, "target_weights is zero in all rows"),
         ({"target_weights": np.ones(20), "study": np.arange(20) < 9}, "leave target_weights out"),
-        ({"target_X": FRAME[5:], "subgroups": FRAME[["place"]]}, "subgroups is given row by row.*pass study= in place"),
+        ({"target_X": FRAME[5:], "subgroups": FRAME[["place"]]}, "subgroups is given row by row.*give it by treatment"),
         ({"target_X": FRAME[5:], "sample_treatment_costs": np.ones((20, 2))}, "given row by row"),
     ],
 )
@@ -565,7 +567,7 @@ def test_what_has_no_meaning_with_a_target(study):
         fitted.predict_rewards(Y, T, X=X)
     with pytest.raises(InputError, match="study was not given at fit"):
         simple().fit(Y, T, X=X).predict_rewards(StudyColumns(Y, T, X=X, study=np.ones(300)))
-    with pytest.raises(InputError, match="no study and target"):
+    with pytest.raises(InputError, match="was given no target"):
         simple().fit(Y, T, X=X).predict_target_ratio(X=X)
 
 

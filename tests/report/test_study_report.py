@@ -22,6 +22,7 @@ from policytree import (
     cross_val_policy_value,
 )
 from policytree.common.safe_text import visible
+from policytree.common.study_columns import StudyColumns
 from policytree.evaluation import near_ties, rank_average_treatment_effect
 from policytree.exceptions import InputError
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
@@ -242,8 +243,8 @@ def test_where_no_tree_is_better_none_is_shown(effect):
     Y = pd.Series(effect * (T == "yes") + rng.normal(size=n), name="score")
     model = learner(max_depth=0, direction="maximize").fit(Y, T, X=X, propensity=0.5)
     values = cross_val_policy_value(
-        model, Y, T, X=X, propensity=0.5, control="no", cv=2, n_repeats=1, random_state=0
-    )  # fmt: skip
+        model, StudyColumns(Y, T, X=X, propensity=0.5, control="no"), cv=2, n_repeats=1, random_state=0
+    )
     content = StudyReport(model, Y, T, X=X, results=values).content
     assert not {"tree", "rule"} & {section.key for section in content.sections}
     text = to_text(content)
