@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm, t
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
