@@ -260,7 +260,7 @@ def test_overlap_and_balance_fit_a_phone_with_long_names(trial):
     overlap = OverlapDisplay(both, T).plot()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BalanceWarning)  # these propensities are none of theirs
-        balance = CovariateBalanceDisplay(balance_table(X, T, propensity=both)).plot()
+        balance = CovariateBalanceDisplay(balance_table(T, X=X, propensity=both)).plot()
     for figure in (overlap.figure_, balance.figure_):
         figure.canvas.draw()
         renderer, page = figure.canvas.get_renderer(), figure.bbox
@@ -270,7 +270,7 @@ def test_overlap_and_balance_fit_a_phone_with_long_names(trial):
         least = re.search(r"min-width:(\d+)px", to_svg(figure, "", "x"))[1]
         assert int(least) <= 366, "a phone of 390 pixels less its margins"
     assert balance.ax_.get_legend() is not None, "two kinds of points"
-    unweighted = CovariateBalanceDisplay(balance_table(X, T)).plot()
+    unweighted = CovariateBalanceDisplay(balance_table(T, X=X)).plot()
     assert unweighted.ax_.get_legend() is None, "one kind of points; a sample of it would look like another point"
 
 

@@ -451,8 +451,8 @@ def test_the_check_of_a_study_reads_the_study_alone(study):
     data = stacked(*study)
     X = pd.DataFrame(data["X"], columns=list("abc"))
     own = data["study"]
-    plain = check_study(X[own].reset_index(drop=True), data["T"][own].astype(int), data["Y"][own])
-    assert check_study(X, data["T"], data["Y"], study=own).findings == plain.findings
+    plain = check_study(data["Y"][own], data["T"][own].astype(int), X=X[own].reset_index(drop=True))
+    assert check_study(data["Y"], data["T"], X=X, study=own).findings == plain.findings
 
 
 def test_labels_and_codes_of_a_stacked_study():

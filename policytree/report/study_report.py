@@ -211,7 +211,7 @@ def make_study(
     observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     seen = unadjusted(observed)
     check = check_study(
-        X, T, Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata, known_propensity=known_propensity,
+        Y, T, X=X, W=W, groups=groups, sample_weight=sample_weight, strata=strata, known_propensity=known_propensity,
         **outcome,
     )  # fmt: skip
     named = (about or About()).named_after(Y, T)

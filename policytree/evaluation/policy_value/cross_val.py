@@ -226,7 +226,7 @@ def cross_val_policy_value(
     control = recognised_control(labels) if control is None else known_label(control, labels, "control")
     names = rule_names(seen, control, propensity is not None if randomized is None else randomized)
     check = check_study(
-        X, T, Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
+        Y, T, X=X, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
         known_propensity=propensity is not None, **outcome,
     )  # fmt: skip
     given = given_chances(seen, propensity)
