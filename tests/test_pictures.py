@@ -125,7 +125,10 @@ def test_words_on_edges_stand_clear_of_boxes(fitted):
 def test_notebooks_show_the_tree_and_its_certificate(table, fitted):
     X, rewards = table
     page = fitted._repr_html_()
-    assert page.startswith('<div class="policytree"><svg') and "no tree of depth 2 or less is better" in page
+    assert (
+        page.startswith('<div class="policytree" style="overflow-x:auto"><svg')
+        and "no tree of depth 2 or less is better" in page
+    )
     assert fitted._repr_mimebundle_() == {"text/plain": repr(fitted), "text/html": page}
     assert "optimal" not in PolicyTree()._repr_html_() and "PolicyTree" in PolicyTree()._repr_html_()
     labels = np.where(rewards["b"] > 0, "<b>", "x")
