@@ -7,14 +7,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from policytree.data.features import shown
 
 PREFORMATTED = ("├─", "└─", "  ")  # a text that has one of these keeps its blanks and lines
+if TYPE_CHECKING:
+    import pandas as pd  # at run time only where something is shown: importing an estimator stays quick
+
 LONGEST = 120  # characters of a fact
 LONGEST_UNBROKEN = 40  # characters of a cell
 ROOM = "max-width:60em;overflow-wrap:anywhere"
@@ -50,6 +52,8 @@ class Shown:
 
 def as_text(parts: Iterable[Any]) -> str:
     """Parts one below the other; frames in fixed width."""
+    import pandas as pd
+
     return "\n".join(
         part.to_string(index=_has_index(part)) if isinstance(part, pd.DataFrame) else str(part) for part in parts
     )
@@ -72,6 +76,8 @@ def facts(result: Any) -> dict[str, str]:
 
 
 def _facts_frame(said: Mapping[str, str]) -> pd.DataFrame:
+    import pandas as pd
+
     widest = [max(map(len, each), default=0) for each in (said, said.values())]  # texts stand on the left
     rows = [[text.ljust(width) for text, width in zip(pair, widest, strict=True)] for pair in said.items()]
     return pd.DataFrame(rows, columns=["", " "])
@@ -101,10 +107,14 @@ def _cut(text: str) -> str:
 
 
 def _has_index(frame: pd.DataFrame) -> bool:
+    import pandas as pd
+
     return not isinstance(frame.index, pd.RangeIndex)
 
 
 def _html(part: Any) -> str:
+    import pandas as pd
+
     if isinstance(part, pd.DataFrame):
         return f'<div style="{SCROLLS}">{_table(part)}</div>'
     if hasattr(part, "_repr_html_"):
@@ -118,6 +128,8 @@ def _html(part: Any) -> str:
 
 def _table(frame: pd.DataFrame) -> str:
     """A frame as a table; labels of people's data are cells' text."""
+    import pandas as pd
+
     safe = frame.map(lambda value: shown(value, longest=None) if isinstance(value, str) else value)
     safe.columns, safe.index = _labels(frame.columns), _labels(frame.index)
     with pd.option_context("display.max_colwidth", None):
