@@ -13,10 +13,10 @@ import numpy as np
 
 from policytree.data.features import shown
 
-PREFORMATTED = ("├─", "└─", "  ")  # a text that has one of these keeps its blanks and lines
 if TYPE_CHECKING:
     import pandas as pd  # at run time only where something is shown: importing an estimator stays quick
 
+PREFORMATTED = ("├─", "└─", "  ")  # a text that has one of these keeps its blanks and lines
 LONGEST = 120  # characters of a fact
 LONGEST_UNBROKEN = 40  # characters of a cell
 ROOM = "max-width:60em;overflow-wrap:anywhere"
