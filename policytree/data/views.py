@@ -9,12 +9,13 @@ from dataclasses import fields, is_dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from policytree.data.features import shown
 
 if TYPE_CHECKING:
-    import pandas as pd  # at run time only where something is shown: importing an estimator stays quick
+    import pandas as pd  # which results load that have frames
 
 PREFORMATTED = ("├─", "└─", "  ")  # a text that has one of these keeps its blanks and lines
 LONGEST = 120  # characters of a fact
@@ -52,10 +53,9 @@ class Shown:
 
 def as_text(parts: Iterable[Any]) -> str:
     """Parts one below the other; frames in fixed width."""
-    import pandas as pd
-
     return "\n".join(
-        part.to_string(index=_has_index(part)) if isinstance(part, pd.DataFrame) else str(part) for part in parts
+        part.to_string(index=_has_index(part)) if nw.dependencies.is_pandas_dataframe(part) else str(part)
+        for part in parts
     )
 
 
@@ -113,9 +113,7 @@ def _has_index(frame: pd.DataFrame) -> bool:
 
 
 def _html(part: Any) -> str:
-    import pandas as pd
-
-    if isinstance(part, pd.DataFrame):
+    if nw.dependencies.is_pandas_dataframe(part):
         return f'<div style="{SCROLLS}">{_table(part)}</div>'
     if hasattr(part, "_repr_html_"):
         return part._repr_html_()
