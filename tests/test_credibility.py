@@ -63,7 +63,7 @@ def test_chance_that_is_not_known_is_said_and_never_used(rng):
     X = covariates(rng, 300)
     T = rng.choice(["drug", "none"], size=300)
     Y = rng.normal(size=300)
-    found = [f for f in check_study(X, T, Y).findings if f.kind == LOOKS_RANDOMISED]
+    found = [f for f in check_study(Y, T, X=X).findings if f.kind == LOOKS_RANDOMISED]
     assert len(found) == 1 and found[0].severity == "note"
     share = np.mean(T == "drug")
     assert f"--propensity drug={share:.4g},none={1 - share:.4g}" in found[0].remedy
@@ -71,7 +71,7 @@ def test_chance_that_is_not_known_is_said_and_never_used(rng):
         f for f in check_study(StudyColumns(Y, T, X=X, known_propensity=True)).findings if f.kind == LOOKS_RANDOMISED
     ]
     sick = np.where(rng.random(300) < 1 / (1 + np.exp(-2 * X["a"])), "drug", "none")
-    assert not [f for f in check_study(X, sick, Y).findings if f.kind == LOOKS_RANDOMISED]
+    assert not [f for f in check_study(Y, sick, X=X).findings if f.kind == LOOKS_RANDOMISED]
     assert RewardEstimator(random_state=0, cv=2).fit(Y, T, X=X).models_propensity_ is not None
 
 
@@ -93,7 +93,7 @@ def kinds(check, severity):
 def test_means_that_agree_give_no_finding(rng):
     arm = rng.choice(["a", "b"], size=400)
     y = rng.normal(size=400)
-    assert check_rewards(y, arm, rewards(y, arm, ["a", "b"]), by_chance=KNOWN).findings == ()
+    assert check_rewards(rewards(y, arm, ["a", "b"]), y, arm, by_chance=KNOWN).findings == ()
 
 
 def test_a_mean_that_moves_is_serious_where_treatment_was_given_by_chance(rng):
@@ -101,10 +101,10 @@ def test_a_mean_that_moves_is_serious_where_treatment_was_given_by_chance(rng):
     moved = rewards(y, arm, ["a", "b"], 0.3)
     half = pd.DataFrame(0.5, index=range(400), columns=["a", "b"])
     for by_chance in (KNOWN, "treatment looks randomised"):
-        check = check_rewards(y, arm, moved, propensity=half, by_chance=by_chance)
+        check = check_rewards(moved, y, arm, propensity=half, by_chance=by_chance)
         assert kinds(check, "serious") == {("moved mean", "Treatment a")}
         assert f"though {by_chance}" in check.of("serious")[0].found and "z = " in check.of("serious")[0].found
-    check = check_rewards(y, arm, moved)
+    check = check_rewards(moved, y, arm)
     assert kinds(check, "serious") == set() and ("moved mean", "Treatment a") in kinds(check, "warning")
 
 
@@ -115,7 +115,7 @@ def test_known_chances_that_differ_between_rows_move_raw_means_and_that_is_no_fi
     y = x + 0.1 * rng.normal(size=2000)
     known = pd.DataFrame({"a": chance, "b": 1 - chance})
     scores = pd.DataFrame({k: np.where(arm == k, y / known[k], 0.0) for k in "ab"})
-    assert check_rewards(y, arm, scores, propensity=known, by_chance=KNOWN).findings == ()
+    assert check_rewards(scores, y, arm, propensity=known, by_chance=KNOWN).findings == ()
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -123,7 +123,7 @@ def test_a_mean_outside_the_outcomes_is_serious(rng, binary):
     arm = rng.choice(["a", "b"], size=300)
     y = rng.integers(0, 2, size=300).astype(float) if binary else rng.normal(5.0, 1.0, size=300)
     far = rewards(y, arm, ["a", "b"], 1.5 if binary else 20.0)
-    check = check_rewards(y, arm, far)
+    check = check_rewards(far, y, arm)
     assert ("outside range", "Treatment a") in kinds(check, "serious")
 
 
@@ -134,7 +134,7 @@ def test_chances_at_the_floor_are_serious_from_one_row_in_a_hundred(rng):
         a = np.full(1000, 0.5)
         a[:at_floor] = 0.01
         chances = pd.DataFrame({"a": a, "b": 1 - a})
-        check = check_rewards(y, arm, rewards(y, arm, ["a", "b"]), propensity=chances)
+        check = check_rewards(rewards(y, arm, ["a", "b"]), y, arm, propensity=chances)
         assert ("no overlap", "Treatment a") in kinds(check, severity)
         assert f"{at_floor} of 1,000 rows" in str(check)
 
@@ -144,7 +144,7 @@ def test_few_rows_that_decide_are_serious(rng):
     chance = np.where(np.arange(1000) < 495, 0.98, 0.02)
     chances = pd.DataFrame({"a": chance, "b": 1 - chance})
     y = rng.normal(size=1000)
-    check = check_rewards(y, arm, rewards(y, arm, ["a", "b"]), propensity=chances)
+    check = check_rewards(rewards(y, arm, ["a", "b"]), y, arm, propensity=chances)
     assert ("few effective rows", "Treatment a") in kinds(check, "serious")
 
 

@@ -98,7 +98,7 @@ def test_balance_by_hand():
     p = pd.DataFrame({"a": [0.5, 0.25, 0.5, 0.5], "b": [0.5, 0.75, 0.5, 0.5]})
     said = r"1 of 1 differences exceed 0.1 .* 1 of 1 variance ratios lie outside 0.5 to 2; the farthest is 4.50 in x"
     with pytest.warns(BalanceWarning, match=said):
-        table = balance_table(X, ["a", "a", "b", "b"], propensity=p)
+        table = balance_table(["a", "a", "b", "b"], X=X, propensity=p)
     row = table.loc[("b - a", "x")]
     scale = np.sqrt((1.0 + 4.0) / 2)
     assert row["difference_before"] == pytest.approx((3.0 - 1.0) / scale)
@@ -110,7 +110,7 @@ def test_balance_by_hand():
 
 def test_true_propensities_balance(rng):
     X, T, p = observational(rng, 20_000)
-    table = balance_table(X, T, propensity=p)
+    table = balance_table(T, X=X, propensity=p)
     assert table["difference_before"].abs().max() > 0.5
     assert table["difference_after"].abs().max() < 0.1
     assert [name for _, name in table.index] == ["age", "town=Oslo", "town=Rome"]
@@ -119,7 +119,7 @@ def test_true_propensities_balance(rng):
 def test_balance_with_gaps_constants_and_three_arms(rng):
     X = pd.DataFrame({"x": rng.normal(size=90), "same": 1.0})
     X.loc[:10, "x"] = np.nan
-    table = balance_table(X, np.tile(["a", "b", "c"], 30))
+    table = balance_table(np.tile(["a", "b", "c"], 30), X=X)
     assert sorted(set(table.index.get_level_values("comparison"))) == ["b - a", "c - a", "c - b"]
     assert table.xs("x", level="covariate").notna().all().all()
     assert table.xs("same", level="covariate").isna().all().all()
@@ -142,7 +142,7 @@ def test_numbers_of_bins_are_checked(n_bins):
     with pytest.raises(InputError, match="n_bins must be an integer >= 1"):
         calibration_table(half, ["a", "b"] * 4, n_bins=n_bins)
     with pytest.raises(InputError, match="n_bins must be an integer >= 1"):
-        outcome_calibration_table(np.arange(8.0), ["a", "b"] * 4, half, n_bins=n_bins)
+        outcome_calibration_table(half, np.arange(8.0), ["a", "b"] * 4, n_bins=n_bins)
 
 
 def test_more_bins_than_rows_are_as_many_as_rows():
@@ -160,7 +160,7 @@ def test_constant_propensities_make_one_bin():
 
 def test_outcome_fit_by_hand():
     regression = pd.DataFrame({"a": [1.0, 2.0, 9.0], "b": [9.0, 9.0, 4.0]})
-    table = outcome_fit_table([1.0, 4.0, 4.0], ["a", "a", "b"], regression)
+    table = outcome_fit_table(regression, [1.0, 4.0, 4.0], ["a", "a", "b"])
     assert table.loc["a", "bias"] == pytest.approx(1.0)
     assert table.loc["a", "rmse"] == pytest.approx(np.sqrt(2.0))
     assert table.loc["a", "r2"] == pytest.approx(1 - 2.0 / 2.25)
@@ -183,18 +183,18 @@ def test_outcome_models_that_do_not_fit_are_warned_about_with_numbers(rng):
     T, truth = np.repeat(["a", "b"], 200), rng.normal(size=400)
     Y = truth + rng.normal(size=400)
     good = pd.DataFrame({"a": truth, "b": truth})
-    assert outcome_fit_table(Y, T, good)["r2"].between(0.3, 0.7).all()
+    assert outcome_fit_table(good, Y, T)["r2"].between(0.3, 0.7).all()
     with pytest.warns(UserWarning, match=r"for b it is off by -2.94 \(standard error 0\.07"):
-        outcome_fit_table(Y, T, good.assign(b=truth + 3.0))
+        outcome_fit_table(good.assign(b=truth + 3.0), Y, T)
     with pytest.warns(UserWarning, match=r"for a it predicts worse than the mean \(R2 -[12]\.\d\d\)"):
-        outcome_fit_table(Y, T, good.assign(a=-truth))
+        outcome_fit_table(good.assign(a=-truth), Y, T)
     means = pd.DataFrame({k: np.full(400, Y[k == T].mean()) for k in "ab"})
-    np.testing.assert_allclose(outcome_fit_table(Y, T, means)["r2"], 0.0, atol=1e-12)  # which is no failure
+    np.testing.assert_allclose(outcome_fit_table(means, Y, T)["r2"], 0.0, atol=1e-12)  # which is no failure
 
 
 def test_outcome_calibration_by_hand():
     regression = pd.DataFrame({"a": [1.0, 1.0, 3.0, 9.0], "b": [0.0, 0.0, 0.0, 5.0]})
-    table = outcome_calibration_table([0.0, 2.0, 4.0, 6.0], ["a", "a", "a", "b"], regression, n_bins=2)
+    table = outcome_calibration_table(regression, [0.0, 2.0, 4.0, 6.0], ["a", "a", "a", "b"], n_bins=2)
     assert table.index.tolist() == [("a", 0), ("a", 1), ("b", 0)]
     assert table["rows"].tolist() == [2, 1, 1]
     assert table["predicted"].tolist() == [1.0, 3.0, 5.0]
@@ -211,11 +211,11 @@ def test_polars_tables_give_the_same_diagnostics(rng):
     regression = pd.DataFrame(np.zeros((300, 2)), columns=[1, 0])
     pd.testing.assert_frame_equal(overlap_table(theirs, as_series), overlap_table(p, T), check_index_type=False)
     pd.testing.assert_frame_equal(calibration_table(theirs, as_series), calibration_table(p, T), check_index_type=False)
-    ours = balance_table(X, T)
-    pd.testing.assert_frame_equal(balance_table(pl.from_pandas(X), as_series), ours)
+    ours = balance_table(T, X=X)
+    pd.testing.assert_frame_equal(balance_table(as_series, X=pl.from_pandas(X)), ours)
     pd.testing.assert_frame_equal(
-        outcome_fit_table(pl.Series(Y), as_series, pl.DataFrame({"1": np.zeros(300), "0": np.zeros(300)})),
-        outcome_fit_table(Y, T, regression),
+        outcome_fit_table(pl.DataFrame({"1": np.zeros(300), "0": np.zeros(300)}), pl.Series(Y), as_series),
+        outcome_fit_table(regression, Y, T),
         check_index_type=False,
     )
 

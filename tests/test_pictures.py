@@ -125,7 +125,10 @@ def test_words_on_edges_stand_clear_of_boxes(fitted):
 def test_notebooks_show_the_tree_and_its_certificate(table, fitted):
     X, rewards = table
     page = fitted._repr_html_()
-    assert page.startswith('<div class="policytree"><svg') and "no tree of depth 2 or less is better" in page
+    assert (
+        page.startswith('<div class="policytree" style="overflow-x:auto"><svg')
+        and "no tree of depth 2 or less is better" in page
+    )
     assert fitted._repr_mimebundle_() == {"text/plain": repr(fitted), "text/html": page}
     assert "optimal" not in PolicyTree()._repr_html_() and "PolicyTree" in PolicyTree()._repr_html_()
     labels = np.where(rewards["b"] > 0, "<b>", "x")
@@ -260,7 +263,7 @@ def test_overlap_and_balance_fit_a_phone_with_long_names(trial):
     overlap = OverlapDisplay(both, T).plot()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BalanceWarning)  # these propensities are none of theirs
-        balance = CovariateBalanceDisplay(balance_table(X, T, propensity=both)).plot()
+        balance = CovariateBalanceDisplay(balance_table(T, X=X, propensity=both)).plot()
     for figure in (overlap.figure_, balance.figure_):
         figure.canvas.draw()
         renderer, page = figure.canvas.get_renderer(), figure.bbox
@@ -270,7 +273,7 @@ def test_overlap_and_balance_fit_a_phone_with_long_names(trial):
         least = re.search(r"min-width:(\d+)px", to_svg(figure, "", "x"))[1]
         assert int(least) <= 366, "a phone of 390 pixels less its margins"
     assert balance.ax_.get_legend() is not None, "two kinds of points"
-    unweighted = CovariateBalanceDisplay(balance_table(X, T)).plot()
+    unweighted = CovariateBalanceDisplay(balance_table(T, X=X)).plot()
     assert unweighted.ax_.get_legend() is None, "one kind of points; a sample of it would look like another point"
 
 

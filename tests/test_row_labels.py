@@ -131,7 +131,7 @@ CALLS = {
         .score(d["X"], pd.DataFrame({0: 0 * y, 1: y}))
     ),
     "classifier": lambda d, y: OptimalTreeClassifier(max_depth=1).fit(d["X"], y > 0).objective_value_,
-    "check_study": lambda d, y: [f.column for f in check_study(d["X"].assign(copy=d["Y"]), d["T"], y).findings].index(
+    "check_study": lambda d, y: [f.column for f in check_study(y, d["T"], X=d["X"].assign(copy=d["Y"])).findings].index(
         "copy"
     ),
     "heterogeneity_test": lambda d, y: (

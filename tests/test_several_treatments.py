@@ -192,10 +192,10 @@ def test_an_empty_and_a_thin_combination_are_found(factorial):
         (both, "empty combination", "Treatment has nobody who got drug + physio. No tree can recommend it"),
         (few, "thin combination", "Treatment has only 7 rows of drug + physio. Outcome models decide"),
     ):
-        found = [f for f in check_study(X[~gone], T[~gone], y[~gone]).findings if f.kind.endswith("combination")]
+        found = [f for f in check_study(y[~gone], T[~gone], X=X[~gone]).findings if f.kind.endswith("combination")]
         assert [f.kind for f in found] == [kind]
         assert str(found[0]).startswith(words) and found[0].treatment == "drug + physio"
-    assert not [f for f in check_study(X, T, y).findings if f.kind.endswith("combination")]
+    assert not [f for f in check_study(y, T, X=X).findings if f.kind.endswith("combination")]
     arms = combine_treatments(T[~both])
     with pytest.raises(InputError, match=r"Nobody got drug \+ physio, so the treatments were not drawn independently"):
         arms.propensity({"drug": 0.5, "physio": 0.5})
@@ -208,7 +208,7 @@ def test_an_empty_and_a_thin_combination_are_found(factorial):
 @pytest.mark.parametrize("fit", [
     lambda X, T, y: DRPolicyTree(**FAST).fit(y, T, X=X),
     lambda X, T, y: RewardEstimator(**FAST).fit(y, T, X=X),
-    lambda X, T, y: check_study(X, T, y),
+    lambda X, T, y: check_study(y, T, X=X),
     lambda X, T, y: combine_treatments(T),
 ])  # fmt: skip
 def test_a_gap_in_one_treatment_names_its_column(factorial, fit):

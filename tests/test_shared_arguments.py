@@ -1,5 +1,6 @@
 """What the estimators share: their arguments, and what the docstrings say of them."""
 
+import importlib
 import inspect
 import pickle
 import re
@@ -19,6 +20,7 @@ from policytree import (
 from policytree.common.docstrings import shares_documentation
 from policytree.estimators.arguments import SearchArguments, inherits_documentation
 from policytree.exceptions import InputError
+from tests.api_pages import listed
 
 ESTIMATORS = [PolicyTree, OptimalTreeClassifier, CostSensitiveTreeClassifier, DRPolicyTree]
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -61,6 +63,22 @@ def test_scikit_learn_sees_an_ordinary_constructor(estimator):
     assert get_tags(changed) is not None
     with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
         estimator(depth=3)
+
+
+def test_models_come_first_then_outcomes_and_treatments():
+    """Then a study can stand for these; covariates and the rest have names."""
+    found = {}
+    for home, name in sorted(listed()):
+        item = getattr(importlib.import_module(home), name)
+        if inspect.isfunction(item):
+            arguments = inspect.signature(item).parameters.values()
+            positional = [each.name for each in arguments if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+            if {"Y", "T"} & set(positional):
+                found[name] = positional
+    assert {"check_study", "cross_val_policy_value", "check_rewards", "balance_table", "overlap_table"} <= set(found)
+    for name, positional in found.items():
+        data = ["Y", "T"] if "Y" in positional else ["T"]
+        assert positional[-len(data) :] == data and not {"X", "W"} & set(positional), name
 
 
 def test_the_order_of_leading_arguments():

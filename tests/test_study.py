@@ -170,7 +170,7 @@ def test_a_tree_and_its_values_are_those_of_the_columns():
 
 def test_other_questions_take_a_study():
     study = study_of("two arms")
-    assert study.check() == check_study(X, TABLE["arm"], TABLE["score"])
+    assert study.check() == check_study(TABLE["score"], TABLE["arm"], X=X)
     by_columns = heterogeneity_test(TABLE["score"], TABLE["arm"], X=X, random_state=0)
     assert str(heterogeneity_test(study, random_state=0)) == str(by_columns)
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0)

@@ -29,9 +29,9 @@ from policytree.study_check.findings import (
 from policytree.study_check.names import is_event, is_person, is_time, later_than_baseline
 
 
-def check_study(*data, **more):
+def check_study(X, T=None, Y=None, **more):
     """As in a trial, where nobody asks whether treatment looks randomised; that has tests of its own below."""
-    columns = data[0].given() if data and isinstance(data[0], StudyColumns) else dict(zip("XTY", data, strict=False))
+    columns = X.given() if isinstance(X, StudyColumns) else {"X": X, "T": T, "Y": Y}
     return by_columns(policytree.check_study, **{"known_propensity": True, **columns, **more})
 
 
@@ -314,13 +314,13 @@ def test_moved_means(rng):
     Y = Y + 1.0 * (T == "drug")
     estimator = RewardEstimator(LinearRegression())
     honest = estimator.fit_predict(Y, T, X=X[["age", "before"]], propensity=0.5)
-    assert check_rewards(Y, T, honest).findings == ()
+    assert check_rewards(honest, Y, T).findings == ()
     leaky = X[["age"]].assign(copy=Y)
-    found = check_rewards(Y, T, estimator.fit_predict(Y, T, X=leaky, propensity=0.5)).findings
+    found = check_rewards(estimator.fit_predict(Y, T, X=leaky, propensity=0.5), Y, T).findings
     assert {f.column for f in found} == {"Treatment drug", "Treatment placebo"}
     assert all("95% interval" in f.found for f in found)
     with pytest.raises(InputError, match="a row per row of Y and a column per treatment"):
-        check_rewards(Y, T, honest.iloc[:10])
+        check_rewards(honest.iloc[:10], Y, T)
 
 
 @pytest.mark.parametrize("name", DATASET_NAMES)

@@ -473,7 +473,7 @@ def test_the_check_of_a_study_reads_the_study_alone(study):
     data = stacked(*study)
     X = pd.DataFrame(data["X"], columns=list("abc"))
     own = data["study"]
-    plain = check_study(X[own].reset_index(drop=True), data["T"][own].astype(int), data["Y"][own])
+    plain = check_study(data["Y"][own], data["T"][own].astype(int), X=X[own].reset_index(drop=True))
     assert check_study(StudyColumns(data["Y"], data["T"], X=X, study=own)).findings == plain.findings
 
 

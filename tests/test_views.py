@@ -48,7 +48,7 @@ def hostile() -> dict:
         "tree": model.tree_,
         "model": model,
         "leaves": honest_leaf_summary(model, Y, T, **study),
-        "check": check_study(X.assign(leak=Y), T, Y),
+        "check": check_study(Y, T, X=X.assign(leak=Y)),
         "near ties": near_ties(PolicyTree(max_depth=1), X, model.rewards_),
         "stability": policy_stability(model, Y, T, n_resamples=2, **study),
         "path": tree_path(PolicyTree(max_depth=1), X[[SCRIPT]], model.rewards_),

@@ -143,7 +143,7 @@ def survey_row(label: str, kind: str, keep: np.ndarray, data: dict, judge: dict,
     rewards, T = estimator.rewards_, here["T"]
     overlap = overlap_table(estimator.propensity_, T)
     covariates = pd.concat([here["X"], here["W"]], axis=1)
-    balance = balance_table(covariates, T, propensity=estimator.propensity_)
+    balance = balance_table(T, X=covariates, propensity=estimator.propensity_)
     means = here["Y"].groupby(T).mean()
     effects = {"all": policy_difference(TRAIN, "control", rewards)}
     for estimand, treated in (("treated", TRAIN), ("overlap", None)):

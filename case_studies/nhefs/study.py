@@ -63,9 +63,9 @@ def show_check(study, data: dict, raw: pd.DataFrame) -> None:
     groups = data["Y"].groupby(data["T"])
     counts = pd.DataFrame({"people": groups.size(), "mean change of weight, kg": groups.mean()})
     study.table(counts.rename_axis(None), "people", digits=2)
-    study.show(check_study(data["X"], data["T"], data["Y"], W=data["W"]))
+    study.show(check_study(data["Y"], data["T"], X=data["X"], W=data["W"]))
     study.show(f"\nThe same check if columns measured after the decision slip in ({', '.join(AFTER)}):")
-    study.show(check_study(pd.concat([data["X"], raw[AFTER]], axis=1), data["T"], data["Y"], W=data["W"]))
+    study.show(check_study(data["Y"], data["T"], X=pd.concat([data["X"], raw[AFTER]], axis=1), W=data["W"]))
 
 
 def show_overlap(study, data: dict, fitted: RewardEstimator) -> None:
@@ -76,7 +76,7 @@ def show_overlap(study, data: dict, fitted: RewardEstimator) -> None:
     covariates = pd.concat([data["X"], data["W"]], axis=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BalanceWarning)  # the table below shows it
-        balance = balance_table(covariates, data["T"], propensity=fitted.propensity_).droplevel(0)
+        balance = balance_table(data["T"], X=covariates, propensity=fitted.propensity_).droplevel(0)
     study.show("Those who smoke on less those who quit, standard deviations, before and after weighting:")
     study.table(balance, "balance", digits=2)
     study.figure(OverlapDisplay.from_estimator(fitted, data["T"]).figure_, "overlap")

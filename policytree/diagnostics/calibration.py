@@ -137,15 +137,15 @@ def _warn_miscalibrated(table: pd.DataFrame) -> None:
 
 
 @aligns_rows
-def outcome_fit_table(Y, T, regression, *, sample_weight=None) -> pd.DataFrame:
+def outcome_fit_table(regression, Y, T, *, sample_weight=None) -> pd.DataFrame:
     """Measure how well outcome models predict, out of fold, the rows that received each treatment.
 
     Parameters
     ----------
-    Y : column of n numbers
-    T : column of n labels
     regression : DataFrame of shape (n, K)
         ``RewardEstimator.regression_``.
+    Y : column of n numbers
+    T : column of n labels
     sample_weight : column of n numbers, optional
 
     Returns
@@ -166,7 +166,7 @@ def outcome_fit_table(Y, T, regression, *, sample_weight=None) -> pd.DataFrame:
     >>> from policytree.diagnostics import outcome_fit_table
     >>> T = ["drug", "drug", "none", "none"]
     >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
-    >>> outcome_fit_table([1.5, 3.5, 0.0, 2.0], T, regression)
+    >>> outcome_fit_table(regression, [1.5, 3.5, 0.0, 2.0], T)
                rows    r2  rmse  bias  standard_error
     treatment
     drug          2  0.75   0.5   0.5             0.0
@@ -220,15 +220,15 @@ def _warn_misfit(table: pd.DataFrame) -> None:
 
 
 @aligns_rows
-def outcome_calibration_table(Y, T, regression, *, n_bins: int = 10) -> pd.DataFrame:
+def outcome_calibration_table(regression, Y, T, *, n_bins: int = 10) -> pd.DataFrame:
     """Compare predicted with mean observed outcomes under the treatment received, in bins.
 
     Parameters
     ----------
-    Y : column of n numbers
-    T : column of n labels
     regression : DataFrame of shape (n, K)
         Out of fold, as ``RewardEstimator.regression_``.
+    Y : column of n numbers
+    T : column of n labels
     n_bins : int
         Bins of equal size by prediction (fewer where values tie).
 
@@ -248,7 +248,7 @@ def outcome_calibration_table(Y, T, regression, *, n_bins: int = 10) -> pd.DataF
     >>> from policytree.diagnostics import outcome_calibration_table
     >>> T = ["drug", "drug", "none", "none"]
     >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
-    >>> outcome_calibration_table([1.5, 3.5, 0.0, 2.0], T, regression, n_bins=2)
+    >>> outcome_calibration_table(regression, [1.5, 3.5, 0.0, 2.0], T, n_bins=2)
                    rows  predicted  observed  standard_error
     treatment bin
     drug      0       1        1.0       1.5             NaN

@@ -215,14 +215,14 @@ def _moments(Z, w) -> tuple[np.ndarray, np.ndarray]:
 
 
 @aligns_rows
-def balance_table(X, T, *, propensity: pd.DataFrame | None = None, sample_weight=None) -> pd.DataFrame:
+def balance_table(T, *, X, propensity: pd.DataFrame | None = None, sample_weight=None) -> pd.DataFrame:
     """Differences in covariates between treatments, before and after inverse propensity weighting.
 
     Parameters
     ----------
+    T : column of n labels
     X : table of shape (n, p)
         Categories become one row per value; missing values are left out.
-    T : column of n labels
     propensity : DataFrame of shape (n, K), optional
         Without it only the differences before weighting are given.
     sample_weight : column of n numbers, optional
@@ -248,7 +248,7 @@ def balance_table(X, T, *, propensity: pd.DataFrame | None = None, sample_weight
     >>> import pandas as pd
     >>> from policytree.diagnostics import balance_table
     >>> X = pd.DataFrame({"age": [30, 40, 50, 60], "female": [0, 1, 0, 1]})
-    >>> balance_table(X, ["drug", "drug", "none", "none"])
+    >>> balance_table(["drug", "drug", "none", "none"], X=X)
                            difference_before  variance_ratio_before
     comparison  covariate
     none - drug age                      4.0                    1.0

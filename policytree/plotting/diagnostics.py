@@ -213,7 +213,7 @@ class CovariateBalanceDisplay(OneAxes):
     >>> from policytree.diagnostics import balance_table
     >>> from policytree.plotting import CovariateBalanceDisplay
     >>> X = pd.DataFrame({"age": [30, 40, 50, 60], "female": [0, 1, 0, 1]})
-    >>> table = balance_table(X, ["drug", "drug", "none", "none"])
+    >>> table = balance_table(["drug", "drug", "none", "none"], X=X)
     >>> display = CovariateBalanceDisplay(table).plot()
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['female', 'age']
@@ -235,7 +235,7 @@ class CovariateBalanceDisplay(OneAxes):
             propensity = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BalanceWarning)  # the picture shows it
-            table = balance_table(X, T, propensity=propensity)
+            table = balance_table(T, X=X, propensity=propensity)
         return cls(table.drop(index=Covariates.fit(X).second_levels(), level="covariate", errors="ignore")).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> CovariateBalanceDisplay:
@@ -328,10 +328,10 @@ class OutcomeFitDisplay:
 
     Parameters
     ----------
-    Y : column of n numbers
-    T : column of n labels
     regression : DataFrame of shape (n, K)
         Out of fold, as ``RewardEstimator.regression_``.
+    Y : column of n numbers
+    T : column of n labels
     n_bins : int
         Bins of equal size by prediction.
 
@@ -347,23 +347,23 @@ class OutcomeFitDisplay:
     >>> from policytree.plotting import OutcomeFitDisplay
     >>> T = ["drug", "drug", "none", "none"]
     >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
-    >>> display = OutcomeFitDisplay([1.5, 3.5, 0.0, 2.0], T, regression, n_bins=2).plot()
+    >>> display = OutcomeFitDisplay(regression, [1.5, 3.5, 0.0, 2.0], T, n_bins=2).plot()
     >>> len(display.figure_.axes)
     2
     """
 
     @aligns_rows
-    def __init__(self, Y: Column, T: Column, regression: pd.DataFrame, *, n_bins: int = 10):
+    def __init__(self, regression: pd.DataFrame, Y: Column, T: Column, *, n_bins: int = 10):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="The outcome model does not fit", category=UserWarning)
-            self.table = outcome_fit_table(Y, T, regression)
-        self.bins = outcome_calibration_table(Y, T, regression, n_bins=n_bins)
+            self.table = outcome_fit_table(regression, Y, T)
+        self.bins = outcome_calibration_table(regression, Y, T, n_bins=n_bins)
 
     @classmethod
     @aligns_rows
     def from_estimator(cls, estimator: Any, Y: Column, T: Column, *, n_bins: int = 10) -> OutcomeFitDisplay:
         """Of a fitted RewardEstimator or DRPolicyTree, and the outcomes and treatments it was fitted on."""
-        return cls(Y, T, _nuisance(estimator, "regression"), n_bins=n_bins).plot()
+        return cls(_nuisance(estimator, "regression"), Y, T, n_bins=n_bins).plot()
 
     def plot(self) -> OutcomeFitDisplay:
         """Draw one panel per treatment on a new figure."""

@@ -83,10 +83,10 @@ KNOWN = "the probabilities of treatment are known"  # the value of by_chance in 
 @aligns_rows
 @stacks_target
 def check_study(
-    X: Table,
-    T: Column,
     Y: Column,
+    T: Column,
     *,
+    X: Table,
     W: Table | None = None,
     groups: Column | None = None,
     sample_weight: Column | None = None,
@@ -106,10 +106,10 @@ def check_study(
 
     Parameters
     ----------
+    Y : column of n numbers; or a :class:`policytree.Study`, which stands for all arguments that say what was observed
+    T : column of n labels, or DataFrame of several treatments
     X : table of shape (n, p)
         The covariates of the rule: pandas or polars frame, or array.
-    T : column of n labels, or DataFrame of several treatments
-    Y : column of n numbers
     W : table of shape (n, q), optional
         Further confounders.
     groups, sample_weight : columns of shape (n,), optional
@@ -143,7 +143,7 @@ def check_study(
     >>> rng = np.random.default_rng(0)
     >>> y = rng.normal(size=500)
     >>> X = pd.DataFrame({"age": rng.integers(20, 80, size=500), "score": np.exp(y)})
-    >>> [(f.severity, f.column) for f in check_study(X, rng.integers(2, size=500), y).findings]
+    >>> [(f.severity, f.column) for f in check_study(y, rng.integers(2, size=500), X=X).findings]
     [('serious', 'score'), ('note', 'Treatment')]
     """
     whole = observe(Y, T, groups=groups, sample_weight=sample_weight, strata=strata, **outcome)
@@ -244,9 +244,9 @@ def _later_than_baseline(table: pd.DataFrame, outcome: str | None) -> list[Findi
 @aligns_rows
 @shares_documentation(check_study)
 def check_rewards(
+    rewards: Table,
     Y: Column,
     T: Column,
-    rewards: Table,
     *,
     groups: Column | None = None,
     sample_weight: Column | None = None,
@@ -293,7 +293,7 @@ def check_rewards(
     >>> rng = np.random.default_rng(0)
     >>> Y, T = rng.normal(size=200), rng.integers(2, size=200)
     >>> rewards = pd.DataFrame({arm: np.where(T == arm, 2 * Y, 0.0) for arm in (0, 1)})
-    >>> check_rewards(Y, T, rewards).findings
+    >>> check_rewards(rewards, Y, T).findings
     ()
     """
     observed = observe(Y, T, groups=groups, sample_weight=sample_weight, **outcome)

@@ -48,7 +48,7 @@ class Finding(Shown):
     >>> rng = np.random.default_rng(0)
     >>> y = rng.normal(size=500)
     >>> X = pd.DataFrame({"age": rng.integers(20, 80, size=500), "score": np.exp(y)})
-    >>> finding = check_study(X, rng.choice(["drug", "none"], size=500), y).findings[0]
+    >>> finding = check_study(y, rng.choice(["drug", "none"], size=500), X=X).findings[0]
     >>> finding.severity, finding.kind, finding.column
     ('serious', 'determines outcome', 'score')
     >>> finding.remedy.split(",")[0]
@@ -84,7 +84,7 @@ class StudyCheck(Shown):
     >>> rng = np.random.default_rng(0)
     >>> y = rng.normal(size=500)
     >>> X = pd.DataFrame({"age": rng.integers(20, 80, size=500), "score": np.exp(y)})
-    >>> found = check_study(X, rng.choice(["drug", "none"], size=500), y)
+    >>> found = check_study(y, rng.choice(["drug", "none"], size=500), X=X)
     >>> found.n_rows, found.n_columns, [finding.kind for finding in found.findings]
     (500, 2, ['determines outcome', 'looks randomised'])
     """

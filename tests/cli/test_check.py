@@ -160,7 +160,7 @@ def test_a_file_is_checked_like_the_frame_it_was_written_from(tmp_path):
 
     again = read_table(path).frame
     names = ["age", "income", "region", "objects", "flags", "nullable", "copy"]
-    ours = check_study(frame[names], frame["arm"], frame["y"])
-    theirs = check_study(again[names], again["arm"], again["y"])
+    ours = check_study(frame["y"], frame["arm"], X=frame[names])
+    theirs = check_study(again["y"], again["arm"], X=again[names])
     assert str(ours) == str(theirs)
     assert {f.column for f in ours.of("serious")} == {"copy"}

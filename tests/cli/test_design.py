@@ -176,7 +176,7 @@ def test_default_covariates_leave_out_roles_and_names(tmp_path):
     assert study.covariates == ("age", "income", "row")
     assert study.confounders == ("region",)
     assert any("'name'" in note for note in study.notes)
-    check = check_study(study.X, **{name: study.fit_arguments()[name] for name in ("T", "Y")})
+    check = check_study(X=study.X, **{name: study.fit_arguments()[name] for name in ("T", "Y")})
     assert [f.found for f in check.findings if f.column == "row"] == ["numbers the rows"]
 
 

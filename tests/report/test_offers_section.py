@@ -203,7 +203,7 @@ def test_slips_are_one_sentence(study, fitted):
 
 def test_the_check_finds_what_is_wrong_with_offers(study):
     X, T, Y, offered, groups = study
-    check = check_study(X, T, Y, groups=groups, **offered)
+    check = check_study(Y, T, X=X, groups=groups, **offered)
     assert {(f.kind, f.column) for f in check.findings} >= {("varies within clusters", "Offer")}
     assert not any(f.column.startswith("Treatment") for f in check.findings)
     shuffled = pd.Series(np.random.default_rng(1).permutation(offered["instrument"]))
@@ -212,10 +212,10 @@ def test_the_check_finds_what_is_wrong_with_offers(study):
     rare = offered["instrument"].mask(np.arange(280) < 7, "letter")
     kinds = {f.kind: f for f in check_study(StudyColumns(Y, T, X=X, instrument=rare)).of("warning")}
     assert kinds["rare offer"].column == "Offer letter" and kinds["rare offer"].rows == 7
-    (same,) = (f for f in check_study(X, offered["instrument"], Y, **offered).findings if f.kind == "full compliance")
+    (same,) = (f for f in check_study(Y, offered["instrument"], X=X, **offered).findings if f.kind == "full compliance")
     assert same.severity == "note" and "leave it out" in same.remedy
     recorded = X.assign(site=np.where(offered["instrument"] == "voucher", "in", "out"))
-    (found,) = check_study(recorded, T, Y, **offered).of("serious")
+    (found,) = check_study(Y, T, X=recorded, **offered).of("serious")
     assert found.column == "site" and "nearly determines the offer" in found.found
 
 

@@ -113,9 +113,9 @@ def test_another_question_than_that_of_the_fit_is_refused(study, fitted):
 def test_means_outside_what_the_target_can_be_are_found(study, fitted):
     _, T, Y, event = study
     asked = {"event": event, "horizon": 600}
-    kinds = {f.kind for f in check_rewards(Y, T, fitted.rewards_, **asked).findings}
+    kinds = {f.kind for f in check_rewards(fitted.rewards_, Y, T, **asked).findings}
     assert "outside range" not in kinds
-    far = check_rewards(Y, T, fitted.rewards_ + 400.0, **asked).findings
+    far = check_rewards(fitted.rewards_ + 400.0, Y, T, **asked).findings
     assert any(f.kind == "outside range" and "between 0 and 600" in f.found for f in far)
 
 

@@ -46,7 +46,7 @@ print(leaves[["effect", "effect_lower", "effect_upper"]].round(2).T)
 # A combination that nobody got, or hardly anybody, is a finding of the check. The tree cannot recommend it.
 
 both = (T["drug"] == 1) & (T["physio"] == "yes")
-print(check_study(X[~both], T[~both], Y[~both], known_propensity=True))
+print(check_study(Y[~both], T[~both], X=X[~both], known_propensity=True))
 
 # %%
 # On the command line, ``policytree design trial.csv --treatment drug,physio --outcome y --propensity

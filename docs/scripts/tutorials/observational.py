@@ -28,9 +28,9 @@ study = load_dataset("nhefs")
 data = study.fit_arguments()  # Y, T, X, W, propensity (None: estimate it), groups
 Y, T, X, W = (data[name] for name in ("Y", "T", "X", "W"))
 
-print(check_study(X, T, Y, W=W))
+print(check_study(Y, T, X=X, W=W))
 print()
-print(check_study(X.assign(weight_1982=X["weight"] + Y), T, Y, W=W))
+print(check_study(Y, T, X=X.assign(weight_1982=X["weight"] + Y), W=W))
 
 # %%
 # Rewards

@@ -43,7 +43,7 @@ X, would = patients(900, seed=1)
 arm = np.random.default_rng(2).integers(3, size=900)
 T = pd.Series(np.array(ARMS)[arm], name="arm")
 Y = pd.Series(would.to_numpy()[np.arange(900), arm], name="score")
-print(check_study(X, T, Y))
+print(check_study(Y, T, X=X))
 
 # %%
 # What is a rule worth?

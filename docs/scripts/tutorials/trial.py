@@ -41,7 +41,7 @@ print(", ".join(X.columns))
 # Before anything is fitted: does a covariate know the outcome, is there an id among the columns, are numbers stored as
 # text? It takes a second, and finds what no method would tell you.
 
-print(check_study(X, T, Y, W=W, groups=household))
+print(check_study(Y, T, X=X, W=W, groups=household))
 
 # %%
 # Rewards, and the best tree

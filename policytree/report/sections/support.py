@@ -88,7 +88,7 @@ def _balance(material: Material) -> tuple[Block, ...]:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", BalanceWarning)
         table = balance_table(
-            covariates, received, propensity=rewards.propensity_ if weighted else None,
+            received, X=covariates, propensity=rewards.propensity_ if weighted else None,
             sample_weight=weight,
         )  # fmt: skip
     said = [Words(str(w.message), "warning") for w in heard if issubclass(w.category, BalanceWarning)]

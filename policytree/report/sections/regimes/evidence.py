@@ -46,7 +46,7 @@ def score_checks(regime: TreatmentRegime, course: Course) -> list[tuple[str, Stu
         parts = (None if part is None else part[rows] for part in (course.groups, course.sample_weight))
         groups, weight = parts
         found = check_rewards(
-            outcome, each.given(rows), rewards.rewards_, groups=groups, sample_weight=weight,
+            rewards.rewards_, outcome, each.given(rows), groups=groups, sample_weight=weight,
             propensity=rewards.propensity_, min_propensity=rewards.min_propensity,
             by_chance=KNOWN if each.propensity is not None else "",
             missing_outcome=WEIGHT if np.isnan(outcome).any() else REFUSE,
