@@ -266,6 +266,18 @@ def policy_stability_without_offers(study):
     question(study)
 
 
+def test_the_same_study_with_other_roles():
+    study = load_dataset("colon").study("years_to_death")
+    other = study.replace(control="Obs", outcome=TimeToEvent("years_to_death", "died", horizon=3.0))
+    assert (other.control, other.outcome.horizon, other.covariates) == ("Obs", 3.0, study.covariates)
+    assert (study.control, study.outcome.horizon) == (None, 5.0) and study[:50].table.equals(study.table.iloc[:50])
+    assert study.replace(table=study.table.tail(600)).n == 600
+    with pytest.raises(InputError, match="control"):
+        study.replace(control="nobody")
+    with pytest.raises(TypeError, match="prices"):
+        study.replace(prices={"Obs": 1.0})
+
+
 def test_kinds_say_their_columns():
     assert Number("score").columns() == {"outcome": "score"}
     assert Offered("took", by="offer").columns() == {"treatment": "took", "offer": "offer"}

@@ -8,9 +8,9 @@ them on the others: the one whose gain has the largest lower bound is the surest
 
 from policytree import DRPolicyTree, PolicyTreeDisplay, load_dataset, surest_rule
 
-data = load_dataset("nsw").fit_arguments()
+study = load_dataset("nsw").study(control="control")
 model = DRPolicyTree(max_depth=2, min_samples_leaf=20, random_state=0)
-found = surest_rule(model, **data, control="control", epsilon=0.1, random_state=0)
+found = surest_rule(model, study, epsilon=0.1, random_state=0)
 print(found)
 
 # %%
@@ -23,7 +23,7 @@ print(found.candidates.loc[["always control", "always training", found.largest.n
 # %%
 # Without ``control``, gains are over the best single treatment, whichever it is. That is much to ask of so few people.
 
-print(surest_rule(model, **data, epsilon=0.1, random_state=0).statements()[0])
+print(surest_rule(model, study.replace(control=None), epsilon=0.1, random_state=0).statements()[0])
 
 # %%
 # It is a tree like any other.
