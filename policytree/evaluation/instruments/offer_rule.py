@@ -50,13 +50,16 @@ class OfferRule:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from policytree import DRPolicyTree, offer_rule
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import DRPolicyTree, Study, offer_rule
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
-    >>> offer = rng.integers(2, size=200)
-    >>> T, X = offer * rng.integers(2, size=200), rng.normal(size=(200, 1))
-    >>> found = offer_rule(DRPolicyTree(max_depth=0, cv=2), T + rng.normal(size=200), T, X=X, instrument=offer,
-    ...                    propensity=0.5, offer_costs={1: 0.1}, treatment_cost=2.0, value=False)
+    >>> table = pd.DataFrame({"age": rng.integers(20, 80, size=200), "offer": rng.integers(2, size=200)})
+    >>> table["took"] = table["offer"] * rng.integers(2, size=200)
+    >>> table["score"] = table["took"] + rng.normal(size=200)
+    >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score", propensity=0.5)
+    >>> model = DRPolicyTree(max_depth=0, cv=2)
+    >>> found = offer_rule(model, study, offer_costs={1: 0.1}, treatment_cost=2.0, value=False)
     >>> found.costs_text()
     'net of what offers cost (1 0.1) and of 2 per taker of 1'
     """
@@ -149,15 +152,18 @@ def offer_rule(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from policytree import DRPolicyTree, offer_rule
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import DRPolicyTree, Study, offer_rule
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
-    >>> X, offer = rng.uniform(20, 80, size=(400, 1)), rng.choice(["letter", "none"], size=400)
-    >>> T = np.where((offer == "letter") & (rng.random(400) < 0.6), "course", "alone")
-    >>> Y = (T == "course") * np.where(X[:, 0] > 50, 3.0, -1.0) + rng.normal(size=400)
-    >>> found = offer_rule(DRPolicyTree(max_depth=1, cv=2, random_state=0), Y, T, X=X, instrument=offer,
-    ...                    propensity=0.5, offer_costs={"letter": 0.1}, treatment_cost=0.5, value=False)
-    >>> found.estimator.predict([[30.0], [70.0]]).tolist()
+    >>> table = pd.DataFrame({"age": rng.uniform(20, 80, size=400), "offer": rng.choice(["letter", "none"], size=400)})
+    >>> came = (table["offer"] == "letter") & (rng.random(400) < 0.6)
+    >>> table["taken"] = np.where(came, "course", "alone")
+    >>> table["score"] = came * np.where(table["age"] > 50, 3.0, -1.0) + rng.normal(size=400)
+    >>> study = Study(table, treatment=Offered("taken", by="offer"), outcome="score", propensity=0.5)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> found = offer_rule(model, study, offer_costs={"letter": 0.1}, treatment_cost=0.5, value=False)
+    >>> found.estimator.predict(pd.DataFrame({"age": [30.0, 70.0]})).tolist()
     ['none', 'letter']
     """
     if not isinstance(estimator, DRPolicyTree):
