@@ -71,6 +71,6 @@ print(
 # %%
 # The value of that tree on its own rows is flattered. Ask what learning such a tree is worth:
 
-model = DRPolicyTree(max_depth=1, min_samples_leaf=40, random_state=0)
+model = DRPolicyTree(max_depth=1, min_samples_leaf=40, direction="maximize", random_state=0)
 table = cross_val_policy_value(model, Y, T, X=X, cv=3, n_repeats=2, propensity=0.5, random_state=0)
 print(table)
