@@ -88,8 +88,9 @@ def shares(frame: pd.DataFrame) -> pd.DataFrame:
 def as_study(frame: pd.DataFrame) -> Study:
     """What is fitted: schools are kept together; race is adjusted for, and no tree may ask about it."""
     return Study(
-        frame.join(shares(frame).add_prefix("chance of ")), treatment="class", outcome=MayBeMissing("points"), confounders=["black"],
-        covariates=["free_lunch", "girl", "age", "inner_city", "rural"], cluster="school",
+        frame.join(shares(frame).add_prefix("chance of ")), treatment="class", outcome=MayBeMissing("points"),
+        direction="maximize", confounders=["black"], cluster="school",
+        covariates=["free_lunch", "girl", "age", "inner_city", "rural"],
         propensity={arm: f"chance of {arm}" for arm in ARMS},
     )  # fmt: skip
 

@@ -48,7 +48,10 @@ def usable(raw: pd.DataFrame) -> pd.DataFrame:
 
 def as_study(frame: pd.DataFrame, outcome: str) -> Study:
     """What is fitted: villages are kept together, since neighbours share a centre and what they hear."""
-    return Study(frame, treatment="offer", outcome=outcome, covariates=["distance", "age"], cluster="village")
+    return Study(
+        frame, treatment="offer", outcome=outcome, direction="maximize", covariates=["distance", "age"],
+        cluster="village",
+    )  # fmt: skip
 
 
 def net(frame: pd.DataFrame, worth: float) -> pd.Series:
