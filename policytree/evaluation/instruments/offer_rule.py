@@ -180,9 +180,11 @@ def offer_rule(
     }  # fmt: skip
     tree = by_columns(over_offers(estimator).fit, **data)
     values = None
+    # A study's control is a treatment; where no offer is named alike, that of offers is recognised by its name.
+    of_offers = control if control in tree.reward_estimator_.treatments_.tolist() else None
     if value:
         values = by_columns(
-            cross_val_policy_value, tree, **data, control=control, validation=validation, cv=cv, n_repeats=n_repeats,
+            cross_val_policy_value, tree, **data, control=of_offers, validation=validation, cv=cv, n_repeats=n_repeats,
             level=level,
             random_state=random_state, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
