@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from policytree import cross_val_policy_value
+from policytree import Study, cross_val_policy_value
 from policytree.evaluation import marginal_sensitivity, policy_stability
 from policytree.plotting import MarginalSensitivityDisplay, PolicyStabilityDisplay
 
 GAMMAS = (1.0, 1.1, 1.25, 1.5, 2.0)
 
 
-def show_optimism(study, model, data: dict, *, n_repeats: int = 2, cv: int = 5, **options):
+def of_people(function, model, data: Study | dict, **options):
+    """Call a function with a study, or with its arrays by name."""
+    if isinstance(data, Study):
+        return function(model, data, random_state=0, **options)
+    return function(model, **data, random_state=0, **options)
+
+
+def show_optimism(study, model, data: Study | dict, *, n_repeats: int = 2, cv: int = 5):
     """What rules seem to be worth on the rows that chose them; returns the table of held-out values."""
-    table = cross_val_policy_value(
-        model, **data, **options, cv=cv, n_repeats=n_repeats, random_state=0,
+    table = of_people(
+        cross_val_policy_value, model, data, cv=cv, n_repeats=n_repeats,
         progress=lambda done, total: study.step(f"held-out values: refit {done} of {total}"),
     )  # fmt: skip
     study.table(table.optimism_frame(), "optimism", digits=2)
@@ -40,10 +47,10 @@ def draw_confounding(study, policy, baseline, data: dict, nuisances, file: str, 
     study.figure(MarginalSensitivityDisplay.from_result(curve, ylabel=ylabel).figure_, file)
 
 
-def show_stability(study, model, data: dict, title: str, n_resamples: int, unit: str, **options):
+def show_stability(study, model, data: Study | dict, title: str, n_resamples: int, unit: str):
     """The rule on bootstrap samples: tables and the heat map."""
-    found = policy_stability(
-        model, **data, **options, n_resamples=4 if study.quick else n_resamples, random_state=0,
+    found = of_people(
+        policy_stability, model, data, n_resamples=4 if study.quick else n_resamples,
         progress=lambda done, total: study.step(f"bootstrap sample {done} of {total}"),
     )  # fmt: skip
     study.show(f"{found.to_text(unit=unit)}\n")

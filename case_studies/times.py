@@ -1,9 +1,11 @@
 """What studies of times to an event share: follow-up by arm, curves, careless answers beside, horizons, who was lost.
 
-``data`` are the arguments of ``fit``, with ``event`` and ``horizon``; the target is the restricted mean (RMST).
+``data`` is a :class:`policytree.Study` whose outcome is a ``TimeToEvent``; it counts as the restricted mean (RMST).
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,6 +15,7 @@ from policytree import (
     DRPolicyTree,
     PolicyTree,
     RewardEstimator,
+    Study,
     cross_val_policy_value,
     policy_difference,
     policy_value,
@@ -20,7 +23,6 @@ from policytree import (
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
 from policytree.plotting import PolicyValueDisplay
 from policytree.weighting.completion import unadjusted
-from policytree.weighting.observed import observe
 from policytree.weighting.time_to_event.product_limit import numbers_at_risk, product_limit
 
 FOLDS, REPEATS = 5, 2
@@ -28,17 +30,19 @@ COUNTS = ("people", "events", "censored before", "followed to the horizon")
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#999999")
 
 
-def without_covariates(data: dict) -> np.ndarray:
+def without_covariates(data: Study) -> np.ndarray:
     """Outcomes in place of censored ones, (n,); an arm's mean is the area under its curve of Kaplan and Meier."""
-    return unadjusted(observe(data["Y"], data["T"], event=data["event"], horizon=data["horizon"])).y
+    return unadjusted(data.observed).y
 
 
-def parts(data: dict) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def parts(data: Study) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Times, whether the event was seen, arms, and the horizon."""
-    return data["Y"].to_numpy(), data["event"].to_numpy() == 1, data["T"].to_numpy(), data["horizon"]
+    outcome = data.outcome
+    time, event, arms = (data.table[name].to_numpy() for name in (outcome.time, outcome.event, data.treatment.column))
+    return time, event == 1, arms, outcome.horizon
 
 
-def show_follow_up(study, data: dict, fitted: RewardEstimator, name: str = "follow_up") -> None:
+def show_follow_up(study, data: Study, fitted: RewardEstimator, name: str = "follow_up") -> None:
     """Who was followed, who was lost before the horizon, and how many weights of censoring were raised."""
     time, event, arms, horizon = parts(data)
     rows = {}
@@ -57,7 +61,7 @@ def show_follow_up(study, data: dict, fitted: RewardEstimator, name: str = "foll
                f"{fitted.n_raised_}; rows whose propensity was raised: {fitted.n_clipped_}.")  # fmt: skip
 
 
-def show_arms(study, data: dict, fitted: RewardEstimator, unit: str, digits: int, name: str = "arms") -> None:
+def show_arms(study, data: Study, fitted: RewardEstimator, unit: str, digits: int, name: str = "arms") -> None:
     """Restricted means by curve and doubly robust, with their errors, and two careless answers."""
     time, event, arms, horizon = parts(data)
     of_curves, rows = without_covariates(data), {}
@@ -78,7 +82,7 @@ def show_arms(study, data: dict, fitted: RewardEstimator, unit: str, digits: int
 
 
 def show_contrast(
-    study, data: dict, fitted: RewardEstimator, arm: str, baseline: str, digits: int, name: str = "contrast"
+    study, data: Study, fitted: RewardEstimator, arm: str, baseline: str, digits: int, name: str = "contrast"
 ) -> None:
     """One arm against another: by four analyses, and if those who were lost differ as much as they can."""
     time, event, arms, horizon = parts(data)
@@ -111,7 +115,7 @@ def raw_difference(values: np.ndarray, arms: np.ndarray, arm: str, baseline: str
     return influence_estimate(means[0] - means[1], influence)
 
 
-def draw_curves(study, data: dict, title: str, unit: str, name: str = "curves") -> None:
+def draw_curves(study, data: Study, title: str, unit: str, name: str = "curves") -> None:
     """Curves of Kaplan and Meier with the numbers at risk, up to the horizon."""
     time, event, arms, horizon = parts(data)
     labels = sorted(set(arms))
@@ -140,18 +144,23 @@ def draw_curves(study, data: dict, title: str, unit: str, name: str = "curves") 
     study.figure(figure, name)
 
 
+def at_horizon(data: Study, horizon: float) -> Study:
+    """The same study up to another horizon."""
+    return data.replace(outcome=replace(data.outcome, horizon=horizon))
+
+
 def show_horizons(
-    study, data: dict, horizons: tuple[float, ...], tree: PolicyTree, digits: int, name="horizons"
+    study, data: Study, horizons: tuple[float, ...], tree: PolicyTree, digits: int, name="horizons"
 ) -> None:
     """The arms at other horizons, and whom the tree of each treats as the tree does."""
-    rows, chosen = [], tree.predict(data["X"])
+    rows, chosen = [], tree.predict(data.X)
     for horizon in horizons[:1] if study.quick else horizons:
         study.step(f"horizon {horizon:g}")
-        rewards = RewardEstimator(random_state=0).fit_predict(**{**data, "horizon": horizon})
+        rewards = RewardEstimator(random_state=0).fit_predict(at_horizon(data, horizon))
         means = {arm: policy_value(arm, rewards) for arm in rewards}
         best, second = sorted(means, key=lambda arm: -means[arm].value)[:2]
         lead = policy_difference(best, second, rewards)
-        other = PolicyTree(**tree.get_params()).fit(data["X"], rewards, data["T"]).predict(data["X"])
+        other = PolicyTree(**tree.get_params()).fit(data.X, rewards, parts(data)[2]).predict(data.X)
         rows.append({"horizon": horizon, **{arm: mean.value for arm, mean in means.items()}, "best": best,
                      "its lead": lead.value, "lower": lead.lower, "upper": lead.upper,
                      "% treated as by the tree": 100 * np.mean(other == chosen)})  # fmt: skip
@@ -161,12 +170,14 @@ def show_horizons(
     study.table(pd.DataFrame(rows), name, digits=digits, index=False)
 
 
-def show_values(study, data: dict, smallest: int, title: str, xlabel: str, digits: int, name="held_out_values") -> None:
+def show_values(
+    study, data: Study, smallest: int, title: str, xlabel: str, digits: int, name="held_out_values"
+) -> None:
     """Held-out values of depth two, depth one and depth zero (one arm for everybody), refitted in every fold."""
     model = DRPolicyTree(max_depth=2, min_samples_per_treatment=smallest, random_state=0)
     folds = {"cv": 2, "n_repeats": 1} if study.quick else {"cv": FOLDS, "n_repeats": REPEATS}
     table = cross_val_policy_value(
-        model, **data, rivals={"depth 1": PolicyTree(max_depth=1, min_samples_per_treatment=smallest)}, random_state=0,
+        model, data, rivals={"depth 1": PolicyTree(max_depth=1, min_samples_per_treatment=smallest)}, random_state=0,
         progress=lambda done, total: study.step(f"held-out values: refit {done} of {total}"), **folds,
     )  # fmt: skip
     study.show(f"{table.verdict}\n")

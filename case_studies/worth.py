@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_difference
+from policytree import DRPolicyTree, PolicyTree, Study, cross_val_policy_value, policy_difference
 from policytree.evaluation.instruments.summary import anderson_rubin
 from policytree.plotting import PolicyValueDisplay
 
@@ -63,13 +63,15 @@ def show_prices(
     study.show("Intervals of prices are Fieller's; there is no price where no additional result is shown.")
 
 
-def show_trees(study, data: dict, gained: pd.DataFrame, paid: pd.DataFrame, arms: Sequence[str], ask: Worths) -> None:
+def show_trees(study, data: Study, gained: pd.DataFrame, paid: pd.DataFrame, arms: Sequence[str], ask: Worths) -> None:
     """The best tree of depth two as the worth of a result moves, on the rows that chose it; shares of the arms."""
-    rows, X = [], data["X"]
+    rows, X = [], data.X
     for worth in ask.moved:
         study.step(f"best tree: {ask.said(worth)}")
         gains = worth * gained - paid
-        tree = PolicyTree(max_depth=2, min_samples_per_treatment=ask.smallest).fit(X, gains, data["T"])
+        tree = PolicyTree(max_depth=2, min_samples_per_treatment=ask.smallest).fit(
+            X, gains, data.table[data.treatment.column]
+        )
         shares = pd.Series(tree.predict(X)).value_counts(normalize=True)
         best = gains.mean().idxmax()
         rows.append({"worth": worth, **{arm: shares.get(arm, 0.0) for arm in arms}, "best for all": best})
@@ -82,7 +84,7 @@ def show_trees(study, data: dict, gained: pd.DataFrame, paid: pd.DataFrame, arms
 
 
 def show_values(
-    study, data: dict, net: Callable[[float], pd.Series], ask: Worths, digits: int, title: str, **options
+    study, data: Study, net: Callable[[float], pd.Series], ask: Worths, digits: int, title: str, **options
 ) -> None:
     """Held-out values of the tree and of one treatment for all, at some worths; ``net`` is the outcome in dollars."""
     rows, judged = [], ask.judged[1:2] if study.quick else ask.judged
@@ -90,7 +92,8 @@ def show_values(
     for worth in judged:
         study.step(f"held-out values: {ask.said(worth)}")
         tree = DRPolicyTree(max_depth=2, min_samples_per_treatment=ask.smallest, random_state=0)
-        found = cross_val_policy_value(tree, **{**data, "Y": net(worth)}, random_state=0, **folds, **options)
+        dollars = data.replace(table=data.table.assign(**{data.outcome.column: net(worth)}))
+        found = cross_val_policy_value(tree, dollars, random_state=0, **folds, **options)
         study.show(f"{ask.said(worth)}. {found.verdict}")
         shown = found.to_frame()[["value", "lower", "upper", "difference", "difference_lower", "difference_upper"]]
         study.table(shown, f"held_out_values_{worth:g}", digits=digits)

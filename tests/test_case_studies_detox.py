@@ -47,11 +47,12 @@ def test_outcomes_are_those_of_later_interviews_and_gaps_stay_gaps(study):
 
 def test_a_row_is_a_half_year_and_people_stay_together(study):
     rows = study.interviews(study.usable(*files(study)))
-    data = study.arguments(rows, "readmitted")
-    assert len(rows) == 8 and data["Y"].notna().sum() == 2
-    assert rows.loc[data["Y"] == 1.0, ["person", "month"]].to_numpy().tolist() == [[3, 24.0]]
-    assert sorted(data["groups"].value_counts()) == [4, 4]
-    assert "race" not in data["X"] and "month" not in data["X"] and list(data["W"]) == ["race", "month"]
+    assert len(rows) == 8 and rows["readmitted"].notna().sum() == 2
+    assert rows.loc[rows["readmitted"] == 1.0, ["person", "month"]].to_numpy().tolist() == [[3, 24.0]]
+    known = rows.fillna({"readmitted": 0.0})
+    data = study.as_study(pd.concat([known.assign(person=known["person"] + 10 * k) for k in range(5)]), "readmitted")
+    assert data.table[data.cluster].value_counts().tolist() == [4] * 10
+    assert "race" not in data.covariates and "month" not in data.covariates and data.confounders == ("race", "month")
 
 
 def test_the_files_hold_the_trial(study):

@@ -19,6 +19,7 @@ from policytree import (
     DRPolicyTree,
     PolicyTree,
     RewardEstimator,
+    Study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
@@ -27,8 +28,9 @@ from policytree import (
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets.files import packaged_frame
 from policytree.encoded import stream_rewards
-from policytree.evaluation import instrument_summary, nuisances_without
+from policytree.evaluation import instrument_summary, nuisances_without, offer_rule
 from policytree.exceptions import InputError, OverlapWarning, WeakInstrumentWarning
+from policytree.study import Offered
 from policytree.weighting.instrument import offer_scores
 
 
@@ -558,3 +560,17 @@ def test_rare_offers_are_called_by_their_own_names(rng):
         model.fit(
             StudyColumns(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_weight=weight)
         )
+
+
+def test_the_control_of_a_study_is_a_treatment_and_offers_have_their_own(rng):
+    offer = rng.choice(["letter", "none"], 400)
+    came = (offer == "letter") & (rng.random(400) < 0.6)
+    table = pd.DataFrame({"age": rng.uniform(20, 80, 400), "offer": offer, "taken": np.where(came, "course", "alone")})
+    table["score"] = came + rng.normal(size=400)
+    study = Study(
+        table, treatment=Offered("taken", by="offer"), outcome="score", direction="maximize", propensity=0.5,
+        control="alone",
+    )  # fmt: skip
+    model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=0, cv=2, random_state=0)
+    found = offer_rule(model, study, cv=2, n_repeats=1, random_state=0)
+    assert "more than the control, none" in str(found.values.verdict)

@@ -224,12 +224,13 @@ def test_the_cheat_sheet_calls_what_there_is():
         assert len(call.args) + len(call.keywords) <= len(parameters)
 
 
-def test_the_cheat_sheets_limits_are_arguments_of_trees():
+def test_the_cheat_sheets_limits_are_arguments_of_trees_and_studies():
     text = (DOCS / "cheat_sheet.rst").read_text(encoding="utf-8").partition("Limits and prices")[2]
     names = re.findall(r"[` ](\w+)=", text.partition("Out of it")[0])
     known = {
         *inspect.signature(policytree.PolicyTree).parameters,
         *inspect.signature(policytree.PolicyTree.fit).parameters,
+        *inspect.signature(policytree.Study).parameters,
     }
     assert len(names) >= 9 and set(names) <= known
 

@@ -298,6 +298,18 @@ def test_a_study_says_what_a_budget_is_spent_on():
         study_of("known chances", budget_costs={"pill": 1.0})
 
 
+def test_the_same_study_with_other_roles():
+    study = load_dataset("colon").study("years_to_death")
+    other = study.replace(control="Obs", outcome=TimeToEvent("years_to_death", "died", horizon=3.0))
+    assert (other.control, other.outcome.horizon, other.covariates) == ("Obs", 3.0, study.covariates)
+    assert (study.control, study.outcome.horizon) == (None, 5.0) and study[:50].table.equals(study.table.iloc[:50])
+    assert study.replace(table=study.table.tail(600)).n == 600
+    with pytest.raises(InputError, match="control"):
+        study.replace(control="nobody")
+    with pytest.raises(TypeError, match="prices"):
+        study.replace(prices={"Obs": 1.0})
+
+
 def test_kinds_say_their_columns():
     assert Combined(("arm", "offer")).columns() == {"treatment arm": "arm", "treatment offer": "offer"}
     assert Number("score").columns() == {"outcome": "score"}

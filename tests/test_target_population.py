@@ -604,7 +604,7 @@ def test_fit_and_overlap_warn_of_people_outside(town):
         found = target_overlap(model, X, **data)
     assert found.columns.loc["place", "outside"] == 1.0 == found.outside
     assert found.columns.loc["age", "missing_in_study"] > 0.02
-    with pytest.raises(InputError, match="fitted with study or target_X"):
+    with pytest.raises(InputError, match="fitted to a study with population="):
         target_overlap(simple().fit(*(np.arange(20.0), np.arange(20) % 2), X=np.ones((20, 1))), X, **data)
     with pytest.raises(InputError, match="X has 349 rows"):
         target_overlap(model, X[1:], **data)

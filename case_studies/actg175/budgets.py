@@ -1,7 +1,7 @@
 """ACTG 175: the best rule if ZDV+ddI is scarce, or if side effects may burden the average patient by so much at most.
 
-Public interface used: DRPolicyTree, PolicyTree (budget, max_share), budget_path, BudgetPathDisplay, held_out_rewards,
-policy_spend, policy_shares, policy_difference.
+Public interface used: RewardEstimator, PolicyTree (budget, max_share), budget_path, BudgetPathDisplay,
+held_out_rewards, policy_spend, policy_shares, policy_difference.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from actg175.study import arm_costs, trial
 from budget_trees import Halves, show_budgets, show_path, show_share
 
-from policytree import DRPolicyTree, PolicyTree, held_out_rewards
+from policytree import PolicyTree, RewardEstimator, held_out_rewards
 
 BEST, OLD = "ZDV+ddI", "ZDV"
 BURDENS = (2.0, 5.0, 10.0, 15.0)  # CD4 cells that side effects may be worth, per patient, beyond those of zidovudine
@@ -18,13 +18,13 @@ MOST = 0.3
 
 def main(study) -> None:
     """Run the part."""
-    _, data = trial(study)
+    data = trial(study)
     study.step("nuisances and rewards of one half of the patients")
-    held = held_out_rewards(DRPolicyTree(max_depth=2, random_state=0), **data, random_state=0)
+    held = held_out_rewards(RewardEstimator(random_state=0), data, random_state=0)
     rewards, burden = held.estimator.rewards_, arm_costs()
     costs = {arm: cost - burden[OLD] for arm, cost in burden.items()}
-    X = data["X"].loc[rewards.index]
-    halves = Halves(X, rewards, held, data["X"].iloc[held.rows], costs)
+    X = data.X.loc[rewards.index]
+    halves = Halves(X, rewards, held, data.X.iloc[held.rows], costs)
     model = PolicyTree(max_depth=2, min_samples_leaf=50)
 
     study.heading("1. Every burden of side effects: the trees that are best at some price of it")

@@ -14,13 +14,13 @@ SLACKS = (0.5, 1.0, 2.0, 3.0, 5.0)
 
 def main(study) -> None:
     """Run the part."""
-    data, costs, model = tree_of_all(study)
-    given = {"T": data["T"], **costs}
+    data, model = tree_of_all(study)
+    given = {"T": data.table["arm"], "sample_treatment_costs": data.arm_costs}
 
     study.heading(f"1. Trees of depth 2 within {SLACK:g} CD4 cells of the best, on the patients who chose it")
     without = ["gender", "age", "cd40", ["age", "cd40"]]
     show_near_ties(
-        study, model, data["X"], SLACK, without, "patients", f"ACTG 175, depth 2, within {SLACK:g} CD4 cells", **given
+        study, model, data.X, SLACK, without, "patients", f"ACTG 175, depth 2, within {SLACK:g} CD4 cells", **given
     )
     study.heading("2. As the slack grows (CD4 cells)")
-    show_slacks(study, model, data["X"], SLACKS, **given)
+    show_slacks(study, model, data.X, SLACKS, **given)

@@ -24,8 +24,8 @@ def show_priorities(study, data, costs: Mapping[str, float], smallest: int) -> N
     """Learn from one half of the patients; judge orders and plans by the other."""
     study.step("whom first: nuisances and tree of one half of the patients")
     tree = DRPolicyTree(max_depth=2, min_samples_per_treatment=smallest // 2, random_state=0)
-    held = held_out_rewards(tree, **data, random_state=0)
-    X = data["X"].iloc[held.rows]
+    held = held_out_rewards(tree, data, random_state=0)
+    X = data.X.iloc[held.rows]
     promised = pd.DataFrame(held.estimator.predict_value(X), index=X.index, columns=held.rewards.columns)
     _show_order(study, held, X, promised)
     _show_budgets(study, held, promised, costs)

@@ -15,7 +15,15 @@ from actg175.priorities import show_priorities
 from econml.policy import PolicyTree as GreedyPolicyTree
 from sklearn.base import BaseEstimator
 
-from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value, load_dataset, policy_value
+from policytree import (
+    DRPolicyTree,
+    PolicyTree,
+    RewardEstimator,
+    Study,
+    cross_val_policy_value,
+    load_dataset,
+    policy_value,
+)
 from policytree.plotting import PolicyTreeDisplay, PolicyValueDisplay
 
 # Our assumption, not the trial's: how many CD4 cells per cubic mm a patient would give up to be spared each drug.
@@ -53,13 +61,11 @@ class GreedyTree(BaseEstimator):
         return self.treatments_[self.tree_.predict(X.to_numpy(dtype=float))]
 
 
-def trial(study):
+def trial(study, outcome: str | None = None) -> Study:
     """The trial, with short names of the arms."""
-    dataset = load_dataset("actg175", data_dir=study.data_dir)
-    data = dataset.fit_arguments()
-    data["T"] = data["T"].map(SHORT)
-    data["propensity"] = data["propensity"].rename(columns=SHORT)
-    return dataset, data
+    data = load_dataset("actg175", data_dir=study.data_dir).study(outcome)
+    chances = {SHORT[arm]: chance for arm, chance in data.propensity.items()}
+    return data.replace(table=data.table.assign(arm=data.table["arm"].map(SHORT)), propensity=chances)
 
 
 def arm_costs(factor: float = 1.0) -> dict[str, float]:
@@ -67,19 +73,18 @@ def arm_costs(factor: float = 1.0) -> dict[str, float]:
     return {short: factor * sum(DRUG_COSTS[drug] for drug in arm.split(" + ")) for arm, short in SHORT.items()}
 
 
-def tree_of_all(study) -> tuple[dict, dict, DRPolicyTree]:
-    """The trial, its costs, and the tree of depth two of all patients."""
-    _, data = trial(study)
-    costs = {"sample_treatment_costs": arm_costs()}
+def tree_of_all(study) -> tuple[Study, DRPolicyTree]:
+    """The trial with its costs, and the tree of depth two of all patients."""
+    data = trial(study).replace(arm_costs=arm_costs())
     model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0)
     study.step("the tree of all patients")
-    return data, costs, model.fit(**data, **costs)
+    return data, model.fit(data)
 
 
-def show_arms(study, dataset, data, rewards) -> None:
+def show_arms(study, data: Study, rewards) -> None:
     """Raw and doubly robust means, overall and by prior therapy (the trial's stratum)."""
     study.heading("1. The arms (CD4 cells per cubic mm at 20 weeks)")
-    groups = data["Y"].groupby(data["T"])
+    groups = data.table.groupby("arm")["cd420"]
     table = pd.DataFrame({"patients": groups.size(), "raw mean": groups.mean()})
     estimates = {arm: policy_value(arm, rewards) for arm in rewards}
     table["doubly robust"] = {arm: e.value for arm, e in estimates.items()}
@@ -89,7 +94,7 @@ def show_arms(study, dataset, data, rewards) -> None:
     strata = {1: "never treated before", 2: "treated up to 52 weeks", 3: "treated longer"}
     rows = []
     for code, name in strata.items():
-        here = (dataset.frame["strat"] == code).to_numpy()
+        here = (data.table["strat"] == code).to_numpy()
         values = {arm: policy_value(arm, rewards[here]) for arm in rewards}
         rows.append({"before the trial": name, "patients": int(here.sum())})
         rows[-1] |= {arm: e.value for arm, e in values.items()}
@@ -105,7 +110,7 @@ def show_trees(study, data, rewards) -> dict[int, PolicyTree]:
     for depth in (2, 3):
         study.step(f"exact tree of depth {depth}")
         tree = PolicyTree(max_depth=depth, min_samples_per_treatment=SMALLEST, n_jobs=2)
-        tree.fit(data["X"], rewards, data["T"], sample_treatment_costs=arm_costs())
+        tree.fit(data.X, rewards, data.table["arm"], sample_treatment_costs=arm_costs())
         study.show(tree.export_text())
         study.show(f"depth {depth}: {tree.status_.name.lower()}, gap {tree.optimality_gap_:g}; mean on the rows that "
                    f"chose it (flattered) {tree.objective_value_:.1f}\n")  # fmt: skip
@@ -114,7 +119,7 @@ def show_trees(study, data, rewards) -> dict[int, PolicyTree]:
         study.figure(picture.figure_, f"tree_depth_{depth}")
         trees[depth] = tree
     priced = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, regularization=LEAF_PRICE)
-    priced.fit(data["X"], rewards, data["T"], sample_treatment_costs=arm_costs())
+    priced.fit(data.X, rewards, data.table["arm"], sample_treatment_costs=arm_costs())
     study.show(f"{PRICED}:\n{priced.export_text()}\n")
     return trees
 
@@ -134,7 +139,7 @@ def show_values(study, data) -> None:
         rivals["depth 3"] = PolicyTree(max_depth=3, min_samples_per_treatment=SMALLEST, n_jobs=2)
     folds = {"cv": 2, "n_repeats": 2} if study.quick else {"cv": 5}
     table = cross_val_policy_value(
-        model, **data, sample_treatment_costs=arm_costs(), rivals=rivals, **folds, random_state=0,
+        model, data.replace(arm_costs=arm_costs()), rivals=rivals, **folds, random_state=0,
         n_jobs=2, progress=lambda done, total: study.step(f"held-out values: refit {done} of {total}"),
     )  # fmt: skip
     study.show(f"{table.verdict}\n")
@@ -157,9 +162,9 @@ def show_greedy_gap(study, data, rewards, trees) -> None:
     net = rewards - pd.Series(arm_costs())
     rows = []
     for depth, tree in trees.items():
-        greedy = GreedyTree(depth).fit(data["X"], net)
-        arms = greedy.predict(data["X"])
-        unrestricted = PolicyTree(max_depth=depth, min_samples_leaf=4 * SMALLEST, n_jobs=2).fit(data["X"], net)
+        greedy = GreedyTree(depth).fit(data.X, net)
+        arms = greedy.predict(data.X)
+        unrestricted = PolicyTree(max_depth=depth, min_samples_leaf=4 * SMALLEST, n_jobs=2).fit(data.X, net)
         rows.append({
             "depth": depth,
             f"exact, {SMALLEST} of every arm a leaf": tree.objective_value_,
@@ -176,8 +181,8 @@ def show_costs(study, data, rewards) -> None:
     rows = []
     for factor in FACTORS:
         tree = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST)
-        tree.fit(data["X"], rewards, data["T"], sample_treatment_costs=arm_costs(factor))
-        shares = pd.Series(tree.predict(data["X"])).value_counts(normalize=True)
+        tree.fit(data.X, rewards, data.table["arm"], sample_treatment_costs=arm_costs(factor))
+        shares = pd.Series(tree.predict(data.X)).value_counts(normalize=True)
         best = (rewards - pd.Series(arm_costs(factor))).mean()
         rows.append({"factor": factor, **{arm: shares.get(arm, 0.0) for arm in COLORS}})
         rows[-1] |= {
@@ -206,11 +211,11 @@ def show_seeds(study, data) -> None:
     for repeats in (1,) if study.quick else (1, 5):
         for seed in range(n_seeds if repeats == 1 else 3):
             study.step(f"seed {seed}, nuisances cross-fitted {repeats} time(s)")
-            rewards = RewardEstimator(n_repeats=repeats, random_state=seed).fit_predict(**data)
+            rewards = RewardEstimator(n_repeats=repeats, random_state=seed).fit_predict(data)
             for depth in (2,) if study.quick else (2, 3):
                 tree = PolicyTree(max_depth=depth, min_samples_per_treatment=SMALLEST, n_jobs=2)
-                tree.fit(data["X"], rewards, data["T"], sample_treatment_costs=arm_costs())
-                arms[repeats, depth, seed] = tree.predict(data["X"])
+                tree.fit(data.X, rewards, data.table["arm"], sample_treatment_costs=arm_costs())
+                arms[repeats, depth, seed] = tree.predict(data.X)
                 splits = sorted(tree.get_used_features())
                 rows.append({"cross-fitted": repeats, "depth": depth, "seed": seed, "objective": tree.objective_value_,
                              "splits on": ", ".join(splits)})  # fmt: skip
@@ -227,11 +232,11 @@ def show_seeds(study, data) -> None:
 
 def main(study) -> None:
     """Run the study."""
-    dataset, data = trial(study)
-    study.show(f"ACTG 175: {len(data['Y']):,} patients, {data['X'].shape[1]} covariates to split on, 4 arms")
+    data = trial(study)
+    study.show(f"ACTG 175: {data.n:,} patients, {len(data.covariates)} covariates to split on, 4 arms")
     study.step("nuisance models and rewards")
-    rewards = RewardEstimator(random_state=0).fit_predict(**data)
-    show_arms(study, dataset, data, rewards)
+    rewards = RewardEstimator(random_state=0).fit_predict(data)
+    show_arms(study, data, rewards)
     trees = show_trees(study, data, rewards)
     show_values(study, data)
     show_greedy_gap(study, data, rewards, trees)

@@ -1,6 +1,6 @@
 """Hormone therapy of breast cancer: a rule learnt from a clinic's records, and what it brings in a trial.
 
-Public interface used: load_dataset, RewardEstimator (event, horizon; estimand), average_effect, overlap_table,
+Public interface used: load_dataset, RewardEstimator (estimand), average_effect, overlap_table,
 PolicyTree, policy_difference, omitted_variable_bounds, cross_val_policy_value.
 """
 
@@ -11,9 +11,18 @@ from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
-from times import draw_curves, parts, raw_difference, show_arms, show_follow_up, show_values, without_covariates
+from times import (
+    at_horizon,
+    draw_curves,
+    parts,
+    raw_difference,
+    show_arms,
+    show_follow_up,
+    show_values,
+    without_covariates,
+)
 
-from policytree import PolicyTree, RewardEstimator, average_effect, load_dataset, policy_difference
+from policytree import PolicyTree, RewardEstimator, Study, average_effect, load_dataset, policy_difference
 from policytree.diagnostics import overlap_table
 from policytree.evaluation import omitted_variable_bounds
 from policytree.exceptions import OverlapWarning
@@ -25,19 +34,19 @@ HORMONE, NONE = "hormone", "none"
 NORMAL_975 = NormalDist().inv_cdf(0.975)
 
 
-def fitted_of(data: dict, **options) -> RewardEstimator:
+def fitted_of(data: Study, **options) -> RewardEstimator:
     """Rewards; that propensities are low in the clinic's records is a section of its own, not a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OverlapWarning)
-        return RewardEstimator(random_state=0, **options).fit(**data)
+        return RewardEstimator(random_state=0, **options).fit(data)
 
 
-def show_effects(study, clinic: dict, trial: dict) -> None:
+def show_effects(study, clinic: Study, trial: Study) -> None:
     """What hormone therapy adds, by analysis, in the records and in the trial; and by how much the two differ."""
     rows, kept, horizons = [], {}, HORIZONS[:1] if study.quick else HORIZONS
     for horizon in horizons:
         for source, given in (("rotterdam", clinic), ("gbsg", trial)):
-            data = {**given, "horizon": horizon}
+            data = at_horizon(given, horizon)
             study.step(f"{source}, horizon {horizon:g}")
             everybody, overlap = fitted_of(data), fitted_of(data, estimand="overlap")
             time, event, arms, _ = parts(data)
@@ -76,7 +85,7 @@ def show_effects(study, clinic: dict, trial: dict) -> None:
     study.table(pd.DataFrame(gaps), "records_less_trial", digits=2, index=False)
 
 
-def show_rule(study, clinic: dict, trial: dict, in_trial: RewardEstimator) -> None:
+def show_rule(study, clinic: Study, trial: Study, in_trial: RewardEstimator) -> None:
     """Rules learnt from the records, judged by the trial's rewards, which they have not seen."""
     rows = []
     for estimand in ("overlap", "all"):
@@ -84,9 +93,9 @@ def show_rule(study, clinic: dict, trial: dict, in_trial: RewardEstimator) -> No
         rewards = fitted_of(clinic, estimand=estimand).rewards_
         for depth in (1, 2):
             tree = PolicyTree(max_depth=depth, min_samples_per_treatment=SMALLEST).fit(
-                clinic["X"], rewards, clinic["T"]
+                clinic.X, rewards, clinic.table["therapy"]
             )
-            chosen = tree.predict(trial["X"])
+            chosen = tree.predict(trial.X)
             row = {"learnt from": estimand, "depth": depth, "% treated in the trial": 100 * np.mean(chosen == HORMONE)}
             for label, other in (("nobody", NONE), ("everybody", HORMONE)):
                 gap = policy_difference(chosen, other, in_trial.rewards_)
@@ -102,12 +111,12 @@ def show_rule(study, clinic: dict, trial: dict, in_trial: RewardEstimator) -> No
 
 def main(study) -> None:
     """Run the study."""
-    clinic, trial = (load_dataset(name).fit_arguments() for name in ("rotterdam", "gbsg"))
+    clinic, trial = (load_dataset(name).study() for name in ("rotterdam", "gbsg"))
     study.heading("1. Follow-up to five years")
     study.step("nuisance models and rewards")
     in_clinic, in_trial = fitted_of(clinic), fitted_of(trial)
     for name, data, fitted in (("rotterdam", clinic, in_clinic), ("gbsg", trial, in_trial)):
-        study.show(f"{name}, {len(data['Y']):,} women:")
+        study.show(f"{name}, {data.n:,} women:")
         show_follow_up(study, data, fitted, f"follow_up_{name}")
         study.show()
         draw_curves(study, data, f"{name}: recurrence or death", "years", f"curves_{name}")
@@ -117,7 +126,7 @@ def main(study) -> None:
         study.show(f"Estimated propensities in {name}:")
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            table = overlap_table(fitted.propensity_, data["T"]).rename_axis(None)
+            table = overlap_table(fitted.propensity_, data.table["therapy"]).rename_axis(None)
         study.table(table, f"overlap_{name}", digits=2)
         study.show("".join(f"{warning.message}\n" for warning in heard))
     show_arms(study, clinic, in_clinic, "years, rotterdam,", 2, "arms_rotterdam")
@@ -132,7 +141,7 @@ def main(study) -> None:
     study.heading("5. A hidden confounder of the trial's women")
     study.show("Y is the outcome in place of censored ones, so that shares are of its variance, censoring included:")
     given = {"propensity": in_trial.propensity_, "regression": in_trial.regression_, "random_state": 0}
-    study.show(omitted_variable_bounds(HORMONE, in_trial.outcome_, trial["T"], baseline=NONE, **given))
+    study.show(omitted_variable_bounds(HORMONE, in_trial.outcome_, trial.table["therapy"], baseline=NONE, **given))
 
     study.heading("6. A rule of the trial itself, on women it has not seen")
     show_values(study, trial, SMALLEST, "gbsg: years without recurrence, of five, held out", "years", 2)

@@ -1,6 +1,6 @@
 """Readmission after detoxification: a clinic that links people to a doctor, who gains, and half of the interviews lost.
 
-Public interface used: RewardEstimator (missing_outcome; instrument), policy_difference, instrument_summary,
+Public interface used: MayBeMissing, Offered, RewardEstimator, policy_difference, instrument_summary,
 heterogeneity_test, PolicyTree, cross_val_policy_value, PolicyValueDisplay.
 """
 
@@ -16,6 +16,7 @@ from policytree import (
     DRPolicyTree,
     PolicyTree,
     RewardEstimator,
+    Study,
     cross_val_policy_value,
     heterogeneity_test,
     policy_difference,
@@ -24,6 +25,7 @@ from policytree.datasets.files import packaged_frame
 from policytree.evaluation import instrument_summary
 from policytree.exceptions import OverlapWarning
 from policytree.plotting import PolicyValueDisplay
+from policytree.study import MayBeMissing, Offered
 
 CLINIC, USUAL = "clinic", "usual care"
 MONTHS = (6, 12, 18, 24)
@@ -63,17 +65,21 @@ def interviews(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def arguments(rows: pd.DataFrame, outcome: str) -> dict:
-    """What is fitted: arms were drawn one to one; people are kept together; race and time are adjusted for only."""
-    asked = [*NUMBERS.values(), "homeless", "detox_before", "substance"]
-    W = rows[["race", *(["month"] if "month" in rows else [])]]
-    return {"Y": rows[outcome], "T": rows["arm"], "X": rows[asked], "W": W, "propensity": {CLINIC: 0.5, USUAL: 0.5},
-            "groups": rows["person"], "missing_outcome": "weight"}  # fmt: skip
+def as_study(rows: pd.DataFrame, outcome: str, every: bool = False) -> Study:
+    """What is fitted: arms were drawn one to one; people are kept together; race and time are adjusted for only.
+
+    Rows without an outcome are weighted for, unless ``every`` row has one.
+    """
+    return Study(
+        rows, treatment="arm", outcome=outcome if every else MayBeMissing(outcome), cluster="person",
+        covariates=[*NUMBERS.values(), "homeless", "detox_before", "substance"],
+        confounders=["race", *(["month"] if "month" in rows else [])], propensity={CLINIC: 0.5, USUAL: 0.5},
+    )  # fmt: skip
 
 
-def difference(rows: pd.DataFrame, outcome: str, **changed):
+def difference(rows: pd.DataFrame, outcome: str, every: bool = False):
     """Clinic less usual care, in per cent: the estimate."""
-    fitted = RewardEstimator(random_state=0).fit(**{**arguments(rows, outcome), **changed})
+    fitted = RewardEstimator(random_state=0).fit(as_study(rows, outcome, every))
     return policy_difference(CLINIC, USUAL, 100 * fitted.rewards_, groups=rows["person"]), fitted
 
 
@@ -98,14 +104,14 @@ def show_effects(study, frame: pd.DataFrame, half_years: pd.DataFrame) -> dict[s
         gap, kept[outcome] = difference(data, outcome)
         found = {"doubly robust, weighted for who was seen": gap}
         seen = data[data[outcome].notna()].reset_index(drop=True)
-        found["only those who were seen"] = difference(seen, outcome, missing_outcome="refuse")[0]
+        found["only those who were seen"] = difference(seen, outcome, every=True)[0]
         clinic = data["arm"] == CLINIC
         for name, value in (
             ("unseen: yes in the clinic, no outside", clinic),
             ("unseen: no in the clinic, yes outside", ~clinic),
         ):
-            filled = data[outcome].fillna(value.astype(float))
-            found[name] = difference(data, outcome, Y=filled, missing_outcome="refuse")[0]
+            filled = data.assign(**{outcome: data[outcome].fillna(value.astype(float))})
+            found[name] = difference(filled, outcome, every=True)[0]
         rows += [
             {"outcome": OUTCOMES[outcome], "analysis": name, "difference": e.value, "lower": e.lower, "upper": e.upper}
             for name, e in found.items()
@@ -132,19 +138,14 @@ def show_linking(study, half_years: pd.DataFrame) -> None:
     study.heading("3. Does being linked to a doctor prevent readmission? (percentage points)")
     study.step("the lot as an instrument")
     rows = half_years[half_years["linked"].notna() & half_years["readmitted"].notna()].reset_index(drop=True)
-    data = arguments(rows, "readmitted")
-    shared = {name: data[name] for name in ("X", "W", "groups")}
-    linked = np.where(rows["linked"] == 1.0, "linked", "not linked")
-    outcome = 100 * rows["readmitted"]
-    seen = RewardEstimator(random_state=0).fit(outcome, linked, **shared)
+    rows["readmitted"] *= 100
+    rows["lot"], rows["doctor"] = (rows["arm"] == CLINIC).astype(int), rows["linked"].astype(int)
+    rows["went"] = np.where(rows["linked"] == 1.0, "linked", "not linked")
+    given = as_study(rows, "readmitted", every=True).replace(treatment="went", propensity=None)
+    seen = RewardEstimator(random_state=0).fit(given)
     naive = policy_difference("linked", "not linked", seen.rewards_, groups=rows["person"])
-    lot = RewardEstimator(method="instrument", random_state=0).fit(
-        outcome,
-        (linked == "linked").astype(int),
-        instrument=(rows["arm"] == CLINIC).astype(int),
-        propensity=0.5,
-        **shared,
-    )
+    offered = given.replace(treatment=Offered("doctor", by="lot"), propensity=0.5)
+    lot = RewardEstimator(method="instrument", random_state=0).fit(offered)
     summary = instrument_summary(lot)
     table = pd.DataFrame({
         "who was linked, adjusted": [naive.value, naive.lower, naive.upper],
@@ -162,19 +163,19 @@ def show_rules(study, half_years: pd.DataFrame, fitted: RewardEstimator) -> None
     """The best tree for fewer readmissions, the test of whether effects differ, and held-out values."""
     study.heading("4. Should the clinic be for some? (readmissions per half-year, per cent; lower is better)")
     smallest = len(MONTHS) * (SMALLEST // 2 if study.quick else SMALLEST)
-    data = arguments(half_years, "readmitted") | {"Y": 100 * half_years["readmitted"]}
+    data = as_study(half_years.assign(readmitted=100 * half_years["readmitted"]), "readmitted")
     study.step("the best tree, and held-out values")
     tree = PolicyTree(max_depth=2, min_samples_per_treatment=smallest, direction="minimize")
-    tree.fit(data["X"], 100 * fitted.rewards_, data["T"])
+    tree.fit(data.X, 100 * fitted.rewards_, data.table["arm"])
     study.show(tree.export_text())
     study.show(f"{tree.status_.name.lower()}, gap {tree.optimality_gap_:g}; on the rows that chose it (flattered) "
                f"{tree.objective_value_:.1f}; rows are half-years, four a person\n")  # fmt: skip
-    study.show(f"{heterogeneity_test(**arguments(half_years, 'readmitted'), fitted=fitted, random_state=0)}\n")
+    study.show(f"{heterogeneity_test(as_study(half_years, 'readmitted'), fitted=fitted, random_state=0)}\n")
     model = DRPolicyTree(max_depth=2, min_samples_per_treatment=smallest, direction="minimize", random_state=0)
     folds = {"cv": 2, "n_repeats": 1} if study.quick else {"cv": 5, "n_repeats": 3}
     with warnings.catch_warnings(record=True) as heard:  # kept with the numbers that it is about
         warnings.simplefilter("always", OverlapWarning)
-        found = cross_val_policy_value(model, **data, random_state=0, **folds)
+        found = cross_val_policy_value(model, data, random_state=0, **folds)
     study.show(f"{found.verdict}\n")
     study.show("".join(f"{message}\n" for message in sorted({str(warning.message) for warning in heard})))
     shown = found.to_frame()[["value", "lower", "upper", "difference", "difference_lower", "difference_upper"]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from fragility import draw_confounding, show_confounding
 from nhefs.priorities import QUIT, SMOKE
 
+from policytree import Study
 from policytree.evaluation import nuisances_without, omitted_variable_bounds
 from policytree.plotting import OmittedVariableDisplay
 
@@ -19,16 +20,17 @@ COVARIATES = {
 }
 
 
-def show_hidden_confounders(study, data: dict, fitted) -> None:
+def show_hidden_confounders(study, data: Study, fitted) -> None:
     """Bounds of the average effect by both models of what was not measured."""
     study.heading("7. Hidden confounders: everybody quits against everybody smokes on, kilograms")
     study.step("hidden confounders")
-    show_confounding(study, QUIT, SMOKE, data, fitted, "quitting against smoking on")
-    draw_confounding(study, QUIT, SMOKE, data, fitted, "confounding", "quit - smoke on, kg")
+    rows = {"Y": data.table[data.outcome.column], "T": data.table[data.treatment.column]}
+    show_confounding(study, QUIT, SMOKE, rows, fitted, "quitting against smoking on")
+    draw_confounding(study, QUIT, SMOKE, rows, fitted, "confounding", "quit - smoke on, kg")
     chosen = dict(list(COVARIATES.items())[:1]) if study.quick else COVARIATES
     study.step("nuisances without each covariate")
-    benchmarks = nuisances_without(fitted, **data, covariates=chosen)
+    benchmarks = nuisances_without(fitted, data, covariates=chosen)
     given = {"propensity": fitted.propensity_, "regression": fitted.regression_, "random_state": 0}
-    omitted = omitted_variable_bounds(QUIT, data["Y"], data["T"], baseline=SMOKE, benchmarks=benchmarks, **given)
+    omitted = omitted_variable_bounds(QUIT, **rows, baseline=SMOKE, benchmarks=benchmarks, **given)
     study.show(f"quitting against smoking on:\n{omitted}\n")
     study.figure(OmittedVariableDisplay.from_result(omitted).figure_, "omitted")

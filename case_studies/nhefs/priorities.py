@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from whom_first import compared
 
+from policytree import Study
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 from policytree.plotting import TOCDisplay
 
 QUIT, SMOKE = "quit", "smoke on"
 
 
-def show_priorities(study, data: dict, held: HeldOutRewards) -> None:
+def show_priorities(study, data: Study, held: HeldOutRewards) -> None:
     """Orders learnt from one half of the people, or known beforehand, judged by the other half."""
     study.heading("6. Whom first: who gains most weight by quitting?")
-    X = data["X"].iloc[held.rows]
+    X = data.X.iloc[held.rows]
     priorities = {
         "predicted gain of weight": held.predicted_gain(QUIT, SMOKE),
         "youngest first": -X["age"],

@@ -19,6 +19,7 @@ from policytree import (
     DRPolicyTree,
     PolicyTree,
     RewardEstimator,
+    Study,
     average_effect,
     check_study,
     cross_val_policy_value,
@@ -52,38 +53,40 @@ def table() -> pd.DataFrame:
     return nhefs_complete.load_pandas().data
 
 
-def people() -> dict:
-    """Arguments of fit; race is for adjustment only."""
-    return {name: part for name, part in load_dataset("nhefs").fit_arguments().items() if part is not None}
+def people() -> Study:
+    """The study; race is for adjustment only."""
+    return load_dataset("nhefs").study()
 
 
-def show_check(study, data: dict, raw: pd.DataFrame) -> None:
+def show_check(study, data: Study, raw: pd.DataFrame) -> None:
     """What is suspicious before anything is fitted, and what a careless choice of covariates would have met."""
     study.heading("1. The people, and a check of the table")
-    groups = data["Y"].groupby(data["T"])
+    Y, T = rows_of(data).values()
+    groups = Y.groupby(T)
     counts = pd.DataFrame({"people": groups.size(), "mean change of weight, kg": groups.mean()})
     study.table(counts.rename_axis(None), "people", digits=2)
-    study.show(check_study(data["Y"], data["T"], X=data["X"], W=data["W"]))
+    study.show(check_study(Y, T, X=data.X, W=data.W))
     study.show(f"\nThe same check if columns measured after the decision slip in ({', '.join(AFTER)}):")
-    study.show(check_study(data["Y"], data["T"], X=pd.concat([data["X"], raw[AFTER]], axis=1), W=data["W"]))
+    study.show(check_study(Y, T, X=pd.concat([data.X, raw[AFTER]], axis=1), W=data.W))
 
 
-def show_overlap(study, data: dict, fitted: RewardEstimator) -> None:
+def show_overlap(study, data: Study, fitted: RewardEstimator) -> None:
     """Whether everybody could have done either, and whether weighted quitters resemble weighted smokers."""
     study.heading("2. Overlap and balance")
-    table = overlap_table(fitted.propensity_, data["T"])
+    T = rows_of(data)["T"]
+    table = overlap_table(fitted.propensity_, T)
     study.table(table.rename_axis(None), "overlap", digits=2)
-    covariates = pd.concat([data["X"], data["W"]], axis=1)
+    covariates = pd.concat([data.X, data.W], axis=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BalanceWarning)  # the table below shows it
-        balance = balance_table(data["T"], X=covariates, propensity=fitted.propensity_).droplevel(0)
+        balance = balance_table(T, X=covariates, propensity=fitted.propensity_).droplevel(0)
     study.show("Those who smoke on less those who quit, standard deviations, before and after weighting:")
     study.table(balance, "balance", digits=2)
-    study.figure(OverlapDisplay.from_estimator(fitted, data["T"]).figure_, "overlap")
-    study.figure(CovariateBalanceDisplay.from_estimator(fitted, data["T"], covariates).figure_, "balance")
+    study.figure(OverlapDisplay.from_estimator(fitted, T).figure_, "overlap")
+    study.figure(CovariateBalanceDisplay.from_estimator(fitted, T, covariates).figure_, "balance")
 
 
-def show_effects(study, data: dict, fitted: RewardEstimator) -> None:
+def show_effects(study, data: Study, fitted: RewardEstimator) -> None:
     """The average effect on all, on those who quit, and where either was likely; beside the textbook's numbers."""
     study.heading("3. What quitting adds to weight by 1982, kilograms")
     rows = {
@@ -92,45 +95,50 @@ def show_effects(study, data: dict, fitted: RewardEstimator) -> None:
     }
     for name, estimand, treated in (("those who quit", "treated", QUIT), ("where either was likely", "overlap", None)):
         study.step(f"effect on {name}")
-        other = RewardEstimator(estimand=estimand, treated=treated, random_state=0).fit(**data)
+        other = RewardEstimator(estimand=estimand, treated=treated, random_state=0).fit(data)
         rows[name] = average_effect(other.rewards_, QUIT, SMOKE, population=other.population_)
     table = pd.DataFrame({name: [e.value, e.lower, e.upper] for name, e in rows.items()}).T
     published = pd.DataFrame({f"published, {name}": values for name, values in PUBLISHED.items()}).T
     whole = pd.concat([table, published]).set_axis(["effect", "lower", "upper"], axis=1)
     study.table(whole, "effects", digits=2)
     study.step("do effects differ?")
-    study.show(heterogeneity_test(**data, fitted=fitted, random_state=0))
+    study.show(heterogeneity_test(data, fitted=fitted, random_state=0))
 
 
-def raw_difference(data: dict) -> Estimate:
+def raw_difference(data: Study) -> Estimate:
     """Mean of those who quit less that of the others: no adjustment at all."""
-    quit_ = (data["T"] == QUIT).to_numpy()
-    first, second = (data["Y"][mask].mean() for mask in (quit_, ~quit_))
-    residual = data["Y"].to_numpy() - np.where(quit_, first, second)
+    Y, T = rows_of(data).values()
+    quit_ = (T == QUIT).to_numpy()
+    first, second = (Y[mask].mean() for mask in (quit_, ~quit_))
+    residual = Y.to_numpy() - np.where(quit_, first, second)
     share = quit_.mean()
     return influence_estimate(first - second, np.where(quit_, residual / share, -residual / (1 - share)))
 
 
-def learner() -> tuple[DRPolicyTree, dict]:
-    """The tree, and what smoking on is charged, in kilograms."""
-    model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, direction="minimize", random_state=0)
-    return model, {"sample_treatment_costs": {SMOKE: WORTH}}
+def rows_of(data: Study) -> dict[str, pd.Series]:
+    """Outcomes and treatments."""
+    return {"Y": data.table[data.outcome.column], "T": data.table[data.treatment.column]}
 
 
-def show_tree(study, data: dict, fitted: RewardEstimator) -> None:
+def priced(data: Study) -> tuple[DRPolicyTree, Study]:
+    """The tree, and the study in which smoking on is charged, in kilograms."""
+    model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0)
+    return model, data.replace(arm_costs={SMOKE: WORTH})
+
+
+def show_tree(study, data: Study, fitted: RewardEstimator) -> None:
     """Whom quitting makes heavier by more than the price: the exact tree, and what its leaves hold for others."""
     study.heading(f"4. Whom does quitting make more than {WORTH:g} kg heavier? The best tree of depth 2")
     tree = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, direction="minimize")
-    rewards, arms = fitted.rewards_.rename(columns=SHOWN), data["T"].map(SHOWN)
-    tree.fit(data["X"], rewards, arms, sample_treatment_costs={SHOWN[SMOKE]: WORTH})
+    rewards, arms = fitted.rewards_.rename(columns=SHOWN), rows_of(data)["T"].map(SHOWN)
+    tree.fit(data.X, rewards, arms, sample_treatment_costs={SHOWN[SMOKE]: WORTH})
     study.show(f"{tree.export_text()}\n")
     study.show(f"{tree.status_.name}, gap {tree.optimality_gap_:g}: no tree of depth 2 is better on these rows.")
     title = f"Help with weight where quitting adds more than {WORTH:g} kg"
     plot = tree.plot(title=title, value_name="kg and price")
     study.figure(plot.figure_, "tree")
     study.step("leaves, judged by the other half")
-    model, costs = learner()
-    leaves = honest_leaf_summary(model, **data, **costs, random_state=0)
+    leaves = honest_leaf_summary(*priced(data), random_state=0)
     study.show(
         "\nThe same learnt from one half; what quitting adds in its leaves, by the other half (kg, intervals that hold"
     )
@@ -138,9 +146,9 @@ def show_tree(study, data: dict, fitted: RewardEstimator) -> None:
     study.table(leaf_effects(leaves, data), "leaves", digits=2, index=False)
 
 
-def leaf_effects(honest, data: dict) -> pd.DataFrame:
+def leaf_effects(honest, data: Study) -> pd.DataFrame:
     """What quitting adds in every leaf of a tree that these people did not choose, with Bonferroni's intervals."""
-    tree, X = honest.estimator, data["X"].iloc[honest.rows]
+    tree, X = honest.estimator, data.X.iloc[honest.rows]
     leaf_of = tree.apply(X)
     gross = honest.rewards - pd.Series({SMOKE: WORTH}).reindex(honest.rewards.columns, fill_value=0.0)
     rows, leaves = [], sorted(set(leaf_of))
@@ -164,12 +172,11 @@ def path_to(tree, leaf: int) -> str:
     return ", ".join(words)
 
 
-def show_values(study, data: dict) -> None:
+def show_values(study, data: Study) -> None:
     """What the rules are worth for people who did not choose them."""
     study.heading("5. Held-out value of rules (kilograms gained, plus the price where somebody smokes on)")
-    model, costs = learner()
     done = cross_val_policy_value(
-        model, **data, **costs, random_state=0, **({"cv": 2, "n_repeats": 1} if study.quick else {}),
+        *priced(data), random_state=0, **({"cv": 2, "n_repeats": 1} if study.quick else {}),
         progress=lambda k, total: study.step(f"refit {k} of {total}"),
     )  # fmt: skip
     study.show(f"{done}\n")
@@ -178,10 +185,10 @@ def show_values(study, data: dict) -> None:
     study.figure(PolicyValueDisplay.from_table(done, **labels).figure_, "held_out_values")
 
 
-def show_worths(study, data: dict, held) -> None:
+def show_worths(study, data: Study, held) -> None:
     """Other prices: trees of one half of the people, judged by the other half."""
     rows, learnt = [], held.estimator.rewards_
-    X, arms, judges = data["X"].loc[learnt.index], data["T"].loc[learnt.index], data["X"].iloc[held.rows]
+    X, arms, judges = data.X.loc[learnt.index], rows_of(data)["T"].loc[learnt.index], data.X.iloc[held.rows]
     for price in WORTHS:
         tree = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, direction="minimize")
         tree.fit(X, learnt, arms, sample_treatment_costs={SMOKE: price})
@@ -204,13 +211,13 @@ def main(study) -> None:
     data = people()
     show_check(study, data, raw)
     study.step("nuisance models and rewards")
-    fitted = RewardEstimator(random_state=0).fit(**data)
+    fitted = RewardEstimator(random_state=0).fit(data)
     show_overlap(study, data, fitted)
     show_effects(study, data, fitted)
     show_tree(study, data, fitted)
     show_values(study, data)
     study.step("nuisance models of one half of the people")
-    held = held_out_rewards(RewardEstimator(random_state=0), **data, random_state=0)
+    held = held_out_rewards(RewardEstimator(random_state=0), data, random_state=0)
     show_worths(study, data, held)
     show_priorities(study, data, held)
     show_hidden_confounders(study, data, fitted)

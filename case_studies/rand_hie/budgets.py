@@ -9,7 +9,7 @@ from __future__ import annotations
 from budget_trees import Halves, show_budgets, show_path, show_share
 from rand_hie.study import persons, ridge, smallest_leaf, tables
 
-from policytree import DRPolicyTree, PolicyTree, held_out_rewards
+from policytree import PolicyTree, RewardEstimator, held_out_rewards
 
 FIRST, OTHERS = "free", "95%"
 BUDGETS = (10.0, 20.0, 40.0)  # dollars a person-year more than under the 95% plan
@@ -24,7 +24,7 @@ def main(study) -> None:
     for outcome in ("visits", "spending"):
         study.step(f"nuisance models of {outcome}, one half of the households")
         held[outcome] = held_out_rewards(
-            DRPolicyTree(ridge(), max_depth=1, cv=3, random_state=0), frame[outcome], frame["plan"], **given,
+            RewardEstimator(ridge(), cv=3, random_state=0), frame[outcome], frame["plan"], **given,
             groups=frame["household"], honest=rows, random_state=0,
         )  # fmt: skip
         rows = held[outcome].rows

@@ -72,7 +72,9 @@ def tree_of_all(study, price: float) -> tuple[dict, DRPolicyTree]:
     dataset, _, frame = persons(study)
     outcome = price * frame["visits"] - frame["spending"]
     data = {"Y": outcome, "T": frame["plan"], **tables(dataset, frame), "groups": frame["household"]}
-    model = DRPolicyTree(ridge(), max_depth=2, min_samples_leaf=smallest_leaf(study), cv=3, random_state=0)
+    model = DRPolicyTree(
+        ridge(), max_depth=2, min_samples_leaf=smallest_leaf(study), min_samples_per_treatment=0, cv=3, random_state=0
+    )
     study.step("the tree of all person-years")
     return data, model.fit(**data)
 

@@ -23,7 +23,10 @@ SMALL = (300, 2)
 
 def light_learner(seed: int) -> DRPolicyTree:
     """Linear outcomes and logistic propensities, both wrong here, and the best tree of depth two; fast."""
-    return DRPolicyTree(LinearRegression(), LogisticRegression(), cv=2, max_depth=2, random_state=seed)
+    return DRPolicyTree(
+        LinearRegression(), LogisticRegression(), cv=2, max_depth=2, min_samples_leaf=1, min_samples_per_treatment=0,
+        random_state=seed,
+    )  # fmt: skip
 
 
 def true_value(table, X: pd.DataFrame, means: np.ndarray) -> float:

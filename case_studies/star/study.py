@@ -1,6 +1,6 @@
 """Small classes in Tennessee: who gains, what a percentile point costs, and whom to seat first if seats are few.
 
-Public interface used: RewardEstimator (propensity by school, missing_outcome), policy_difference, heterogeneity_test,
+Public interface used: RewardEstimator (propensity by school), MayBeMissing, policy_difference, heterogeneity_test,
 held_out_rewards, rank_average_treatment_effect, TOCDisplay; prices and trees are in ../worth.py.
 """
 
@@ -14,10 +14,11 @@ import pandas as pd
 from whom_first import compared
 from worth import Worths, show_prices, show_trees, show_values
 
-from policytree import DRPolicyTree, RewardEstimator, held_out_rewards, heterogeneity_test, policy_difference
+from policytree import RewardEstimator, Study, held_out_rewards, heterogeneity_test, policy_difference
 from policytree.datasets.files import packaged_frame
 from policytree.evaluation.estimates import Estimate, influence_estimate
 from policytree.plotting import TOCDisplay
+from policytree.study import MayBeMissing
 
 REGULAR, AIDE, SMALL = "regular", "regular+aide", "small"
 ARMS = (REGULAR, AIDE, SMALL)
@@ -78,12 +79,14 @@ def shares(frame: pd.DataFrame) -> pd.DataFrame:
     return counts.loc[frame["school"]].reset_index(drop=True)
 
 
-def arguments(frame: pd.DataFrame) -> dict:
+def as_study(frame: pd.DataFrame) -> Study:
     """What is fitted: schools are kept together; race is adjusted for, and no tree may ask about it."""
-    return {
-        "Y": frame["points"], "T": frame["class"], "X": frame[["free_lunch", "girl", "age", "inner_city", "rural"]],
-        "W": frame[["black"]], "propensity": shares(frame), "groups": frame["school"], "missing_outcome": "weight",
-    }  # fmt: skip
+    return Study(
+        frame.join(shares(frame).add_prefix("chance of ")), treatment="class", outcome=MayBeMissing("points"),
+        direction="maximize", confounders=["black"], cluster="school",
+        covariates=["free_lunch", "girl", "age", "inner_city", "rural"],
+        propensity={arm: f"chance of {arm}" for arm in ARMS},
+    )  # fmt: skip
 
 
 def net(frame: pd.DataFrame, worth: float) -> pd.Series:
@@ -174,8 +177,8 @@ def show_lost(study, frame: pd.DataFrame, fitted: RewardEstimator) -> None:
     low, high = np.nanquantile(frame["points"], [0.1, 0.9])
     small = frame["class"] == SMALL
     for name, filled in (("bad", np.where(small, low, high)), ("good", np.where(small, high, low))):
-        data = arguments(frame) | {"Y": frame["points"].fillna(pd.Series(filled)), "missing_outcome": "refuse"}
-        again = RewardEstimator(random_state=0).fit(**data)
+        known = frame.assign(points=frame["points"].fillna(pd.Series(filled)))
+        again = RewardEstimator(random_state=0).fit(as_study(known).replace(outcome="points"))
         gap = policy_difference(SMALL, REGULAR, again.rewards_, groups=frame["school"])
         study.show(
             f"Children without a score, a {name} case for small classes ({low:.1f} points or {high:.1f}, the tenth and "
@@ -187,7 +190,7 @@ def show_first(study, frame: pd.DataFrame) -> None:
     """Orders that a district could follow if small classes are few, learnt and known, judged by other schools."""
     study.heading("6. If seats are few: whom first?")
     study.step("whom first")
-    held = held_out_rewards(DRPolicyTree(random_state=0), **arguments(frame), random_state=0)
+    held = held_out_rewards(RewardEstimator(random_state=0), as_study(frame), random_state=0)
     rows = frame.iloc[held.rows]
     priorities = {
         "predicted gain": held.predicted_gain(SMALL, REGULAR),
@@ -209,19 +212,19 @@ def main(study) -> None:
     if study.quick:
         frame = frame[frame["school"].isin(sorted(frame["school"].unique())[::3])].reset_index(drop=True)
     ask = replace(WORTHS, smallest=30) if study.quick else WORTHS
-    data = arguments(frame)
+    data = as_study(frame)
     study.heading("1. The children")
     study.show(
         f"{len(frame):,} children in {frame['school'].nunique()} schools; {frame['points'].isna().sum()} have no score."
     )
     show_children(study, frame)
     study.step("nuisance models")
-    fitted = RewardEstimator(random_state=0).fit(**data)
+    fitted = RewardEstimator(random_state=0).fit(data)
     draw_effects(study, show_effects(study, frame, fitted))
     study.step("children without a score")
     show_lost(study, frame, fitted)
     study.step("do effects differ?")
-    found = heterogeneity_test(**data, fitted=fitted, random_state=0)
+    found = heterogeneity_test(data, fitted=fitted, random_state=0)
     study.show(f"{found}\n")
 
     study.heading("3. What one more percentile point costs, dollars")

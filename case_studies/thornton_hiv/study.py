@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from worth import Worths, show_prices, show_trees, show_values
 
-from policytree import RewardEstimator, heterogeneity_test, policy_value
+from policytree import RewardEstimator, Study, heterogeneity_test, policy_value
 from policytree.exceptions import InputError
 
 OFFERS = ("none", "up to $1", "up to $2", "up to $3")  # by the amount that was drawn; they sort as they cost
@@ -47,9 +47,12 @@ def usable(raw: pd.DataFrame) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def arguments(frame: pd.DataFrame, outcome: np.ndarray | pd.Series) -> dict:
+def as_study(frame: pd.DataFrame, outcome: str) -> Study:
     """What is fitted: villages are kept together, since neighbours share a centre and what they hear."""
-    return {"Y": outcome, "T": frame["offer"], "X": frame[["distance", "age"]], "groups": frame["village"]}
+    return Study(
+        frame, treatment="offer", outcome=outcome, direction="maximize", covariates=["distance", "age"],
+        cluster="village",
+    )  # fmt: skip
 
 
 def net(frame: pd.DataFrame, worth: float) -> pd.Series:
@@ -106,19 +109,19 @@ def main(study) -> None:
     rewards = {}
     for outcome in ("learnt", "paid"):
         study.step(f"nuisance models: {outcome}")
-        fitted = RewardEstimator(random_state=0).fit(**arguments(frame, frame[outcome]))
+        fitted = RewardEstimator(random_state=0).fit(as_study(frame, outcome))
         rewards[outcome] = fitted.rewards_
     show_offers(study, frame, rewards)
     study.heading("2. What one more learnt result costs, dollars")
     show_prices(study, rewards["learnt"], rewards["paid"], STEPS, frame["village"], "learnt")
     study.step("do effects differ?")
-    study.show(f"Learnt the result: {heterogeneity_test(**arguments(frame, frame['learnt']), random_state=0)}")
+    study.show(f"Learnt the result: {heterogeneity_test(as_study(frame, 'learnt'), random_state=0)}")
     draw(study, frame, rewards)
     ask = replace(WORTHS, smallest=WORTHS.smallest // 4) if study.quick else WORTHS
     study.heading(
         f"3. Who gets which offer as the worth of a result moves (at least {ask.smallest} of every offer a leaf)"
     )
-    data = arguments(frame, frame["learnt"])
+    data = as_study(frame, "learnt")
     show_trees(study, data, rewards["learnt"], rewards["paid"], OFFERS, ask)
     study.heading("4. On villages that the tree has not seen (dollars a person)")
     show_values(study, data, lambda worth: net(frame, worth), ask, 3, "Malawi: held out")

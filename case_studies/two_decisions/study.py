@@ -29,7 +29,11 @@ BEST_OF_POLLE, ALWAYS_OF_POLLE = 1.4482, 0.999  # by 4,000,000 draws
 def linear(depth: int) -> DRPolicyTree:
     """A tree of some depth, with linear models of outcomes."""
     return DRPolicyTree(
-        make_pipeline(StandardScaler(), LinearRegression()), max_depth=depth, min_samples_leaf=SMALLEST, cv=5
+        make_pipeline(StandardScaler(), LinearRegression()),
+        max_depth=depth,
+        min_samples_leaf=SMALLEST,
+        min_samples_per_treatment=0,
+        cv=5,
     )
 
 

@@ -55,10 +55,16 @@ class TargetOverlap(Shown):
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.diagnostics import target_overlap
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.diagnostics import target_overlap
+    >>> from policytree.study import Population
     >>> rng = np.random.default_rng(0)
-    >>> X, study, T = rng.integers(20, 30, size=(400, 1)), np.arange(400) < 200, rng.integers(2, size=400)
-    >>> model = RewardEstimator(random_state=0).fit(X[:, 0] * T, T, X=X, study=study)
-    >>> target_overlap(model, X, study=study).columns["outside"].tolist()
+    >>> everybody = pd.DataFrame({"age": rng.integers(20, 30, size=400), "arm": rng.integers(2, size=400)})
+    >>> everybody["score"], inside = everybody["age"] * everybody["arm"], np.arange(400) < 200
+    >>> study = Study(everybody[inside], treatment="arm", outcome="score", population=Population(everybody[~inside]))
+    >>> model = RewardEstimator(random_state=0).fit(study)
+    >>> target_overlap(model, everybody[["age"]], study=inside).columns["outside"].tolist()
     [0.0]
     """
 
@@ -120,10 +126,9 @@ def target_overlap(
     Parameters
     ----------
     estimator : fitted RewardEstimator or DRPolicyTree
-        Fitted with ``study`` on these rows.
+        Fitted to a study with a population of these people.
     X, W : table of shape (n, p)
-        Covariates of study and target, as they were passed to ``fit``; of a target that was passed as ``target_X``, its
-        rows below those of the study.
+        Covariates (and confounders) of the study's rows, and below them of the people of its population.
     study : column of n booleans (or 0 and 1)
         True for rows of the study, False for people of the target.
     sample_weight : column of n numbers >= 0, optional
@@ -154,18 +159,27 @@ def target_overlap(
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.diagnostics import target_overlap
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.diagnostics import target_overlap
+    >>> from policytree.study import Population
     >>> rng = np.random.default_rng(0)
-    >>> X, study = rng.uniform(20, 80, size=(400, 1)), np.arange(400) < 200
-    >>> X[~study] = X[~study] * 0.9 + 7
-    >>> T = rng.integers(2, size=400)
-    >>> Y = X[:, 0] * T + rng.normal(size=400)
-    >>> overlap = target_overlap(RewardEstimator(random_state=0).fit(Y, T, X=X, study=study), X, study=study)
+    >>> everybody = pd.DataFrame({"age": rng.uniform(20, 80, size=400), "arm": rng.integers(2, size=400)})
+    >>> inside = np.arange(400) < 200
+    >>> everybody.loc[~inside, "age"] = everybody["age"] * 0.9 + 7
+    >>> everybody["score"] = everybody["age"] * everybody["arm"] + rng.normal(size=400)
+    >>> study = Study(everybody[inside], treatment="arm", outcome="score", population=Population(everybody[~inside]))
+    >>> model = RewardEstimator(random_state=0).fit(study)
+    >>> overlap = target_overlap(model, everybody[["age"]], study=inside)
     >>> bool(50 < overlap.effective_rows < 200), overlap.n_target
     (True, 200)
     """
     rewards = getattr(estimator, "reward_estimator_", estimator)
     if not isinstance(rewards, RewardEstimator) or getattr(rewards, "participation_", None) is None:
-        raise InputError("estimator must be a RewardEstimator or DRPolicyTree that was fitted with study or target_X.")
+        raise InputError(
+            "estimator must be a RewardEstimator or DRPolicyTree that was fitted to a study with "
+            "population=Population(...)."
+        )
     chance = rewards.participation_
     assert chance is not None and rewards.target_ratio_ is not None, "there is a target"
     n = len(chance)

@@ -35,11 +35,17 @@ class ComplianceDisplay:
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.plotting import ComplianceDisplay
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.plotting import ComplianceDisplay
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
-    >>> X, Z = rng.normal(size=(500, 1)), rng.choice(["none", "voucher"], size=500)
-    >>> T = ((Z == "voucher") & (rng.normal(size=500) > X[:, 0])).astype(int)
+    >>> table = pd.DataFrame({"risk": rng.normal(size=500), "offer": rng.choice(["none", "voucher"], size=500)})
+    >>> table["took"] = ((table["offer"] == "voucher") & (rng.normal(size=500) > table["risk"])).astype(int)
+    >>> table["score"] = table["took"] + rng.normal(size=500)
+    >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score")
     >>> model = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0)
-    >>> display = ComplianceDisplay.from_estimator(model.fit(T + rng.normal(size=500), T, X=X, instrument=Z))
+    >>> display = ComplianceDisplay.from_estimator(model.fit(study))
     >>> [label.get_text() for label in display.axes_[0].get_yticklabels()]
     ['none', 'voucher']
     """

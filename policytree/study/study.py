@@ -258,7 +258,34 @@ class Study(CallArguments):
         mask = np.asarray(rows) if not isinstance(rows, slice) else rows
         if isinstance(mask, np.ndarray) and mask.dtype == bool and len(mask) != self.n:
             raise InputError(f"The mask has {len(mask)} values, but the study has {self.n} rows; give one per row.")
-        return replace_table(self, self.table.iloc[mask])
+        return self.replace(table=self.table.iloc[mask])
+
+    def replace(self, **roles: Any) -> Study:
+        """The same study with other roles, or of another table; the horizon and the measure that hold stay.
+
+        Parameters
+        ----------
+        **roles
+            Arguments of :class:`Study`, in place of those that the study has.
+
+        Returns
+        -------
+        Study
+
+        Raises
+        ------
+        InputError
+            If a role cannot be used.
+
+        Examples
+        --------
+        >>> from policytree import load_dataset
+        >>> study = load_dataset("rand-hie").study().replace(control="free", arm_costs={"free": 0.1})
+        >>> study.control, study.direction
+        ('free', 'minimize')
+        """
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in FOUND}
+        return Study(**{"table": self.table, **own, **roles})
 
     def check(self) -> StudyCheck:
         """What is suspicious about the data: :func:`policytree.check_study` of this study."""
@@ -396,12 +423,6 @@ class Study(CallArguments):
             yield "population", self.population.weights
         yield from (("propensity", column) for column in _columns_in(self.propensity))
         yield from ((role, column) for role in COSTS for column in _columns_in(getattr(self, role)))
-
-
-def replace_table(study: Study, table: pd.DataFrame) -> Study:
-    """The same study of other rows: a new one by the same roles, with the horizon and the measure that hold."""
-    roles = {each.name: getattr(study, each.name) for each in fields(study) if each.name not in FOUND}
-    return Study(table, **roles)
 
 
 def _named(table: Table) -> pd.DataFrame:

@@ -170,13 +170,15 @@ class InstrumentalVariable:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from policytree import RewardEstimator
-    >>> rng = np.random.default_rng(0)
-    >>> offer = np.repeat(["none", "voucher"], 100)
-    >>> took = (offer == "voucher") & (np.arange(200) % 2 == 0)
-    >>> model = RewardEstimator(method="instrument", estimand="compliers")
-    >>> model.fit_predict(3.0 * took, took, instrument=offer).mean().round(2)
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.study import Offered
+    >>> table = pd.DataFrame({"offer": np.repeat(["none", "voucher"], 100), "age": np.arange(200) // 20 * 10})
+    >>> table["took"] = (table["offer"] == "voucher") & (np.arange(200) % 2 == 0)
+    >>> table["score"] = 3.0 * table["took"]
+    >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score", propensity=0.5)
+    >>> model = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0)
+    >>> model.fit_predict(study).mean().round(1)
     False    0.0
     True     1.5
     dtype: float64

@@ -535,7 +535,7 @@ class RewardEstimator(NestedParameters):
         sample_weight : column of n numbers >= 0, optional
             As it was passed to ``fit`` or ``predict_rewards``.
         study : column of n booleans (or 0 and 1), optional
-            As it was passed to ``fit`` or ``predict_rewards``.
+            True for rows of the study, which come first, False for people of its population.
 
         Returns
         -------
@@ -544,13 +544,16 @@ class RewardEstimator(NestedParameters):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from policytree import RewardEstimator, policy_value
+        >>> import numpy as np, pandas as pd
+        >>> from policytree import RewardEstimator, Study, policy_value
+        >>> from policytree.study import Population
         >>> rng = np.random.default_rng(0)
-        >>> X, T, study = rng.normal(size=(300, 1)), rng.integers(2, size=300), np.arange(300) < 200
-        >>> Y = X[:, 0] * T + rng.normal(size=300)
-        >>> model = RewardEstimator(random_state=0).fit(Y, T, X=X, study=study)
-        >>> rewards, weight = model.per_person(model.rewards_, study=study)
+        >>> everybody = pd.DataFrame({"risk": rng.normal(size=300), "arm": rng.integers(2, size=300)})
+        >>> everybody["score"] = everybody["risk"] * everybody["arm"] + rng.normal(size=300)
+        >>> inside, others = everybody[:200], Population(everybody[200:])
+        >>> study = Study(inside, treatment="arm", outcome="score", population=others)
+        >>> model = RewardEstimator(random_state=0).fit(study)
+        >>> rewards, weight = model.per_person(model.rewards_, study=np.arange(300) < 200)
         >>> value = policy_value(1, rewards, sample_weight=weight).value
         >>> bool(abs(value - model.rewards_[1].mean()) < 1e-6)
         True

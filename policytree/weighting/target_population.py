@@ -56,13 +56,15 @@ class DoublyRobustTarget:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, pandas as pd
     >>> from sklearn.linear_model import LinearRegression
-    >>> from policytree import RewardEstimator
-    >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
-    >>> Y = X[:, 0] * (T == "drug")
-    >>> model = RewardEstimator(LinearRegression(), cv=2, random_state=0)
-    >>> float(model.fit(Y, T, X=X, target_X=X[4:], propensity=0.5).rewards_["drug"].mean().round(2))
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.study import Population
+    >>> table = pd.DataFrame({"risk": np.arange(8.0), "arm": ["drug", "none"] * 4})
+    >>> table["score"] = table["risk"] * (table["arm"] == "drug")
+    >>> study = Study(table, treatment="arm", outcome="score", propensity=0.5, population=Population(table[4:]))
+    >>> model = RewardEstimator(LinearRegression(), cv=2, random_state=0).fit(study)
+    >>> float(model.rewards_["drug"].mean().round(2))
     5.5
     """
 

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DaskPolicyTree, InputError, LowCostTreeClassifier
+from policytree import LowCostTreeClassifier
 from policytree.cli.first_checks import CATEGORIES
+from policytree.exceptions import InputError
+from policytree.on_dask import DaskPolicyTree
 from policytree.problem.split_columns import GROUPS, LEVELS
 from tests.cli.running import design, refused, run
 

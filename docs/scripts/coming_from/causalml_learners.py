@@ -19,7 +19,7 @@ A metalearner's effects become rewards; its uplift curve becomes a Qini curve wi
    * - ``PolicyLearner``
      - ``DRPolicyTree().fit(Y, T, X=X)``
    * - ``CounterfactualValueEstimator``, unit costs
-     - ``sample_treatment_costs=``, ``budget=`` (:doc:`/how_to/budgets`)
+     - ``Study(..., arm_costs=)``, ``budget=`` (:doc:`/how_to/budgets`)
    * - ``plot_qini``, ``qini_score``, ``auuc_score``
      - ``qini_curve``, ``rank_average_treatment_effect`` (:doc:`/how_to/whom_first`)
    * - ``ElasticNetPropensityModel``
@@ -27,8 +27,8 @@ A metalearner's effects become rewards; its uplift curve becomes a Qini curve wi
    * - ``SensitivityAnalysis``
      - ``marginal_sensitivity``, ``omitted_variable_bounds``
 
-What differs: treatments may have any labels, and the reference is named by ``control=``. Curves are computed from
-held-out doubly robust rewards, so that they hold in observational data too, and have intervals.
+What differs: treatments may have any labels, and the reference is named by ``Study(..., control=)``. Curves are
+computed from held-out doubly robust rewards, so that they hold in observational data too, and have intervals.
 
 With a fitted metalearner:
 
@@ -57,17 +57,17 @@ The same study from outcomes, with doubly robust rewards in the place of a metal
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, cross_val_policy_value
+from policytree import DRPolicyTree, Study, cross_val_policy_value
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame({"visits": rng.integers(0, 20, 900), "tenure": rng.integers(0, 60, 900)})
 T = rng.choice(["none", "mail", "call"], size=900)
 Y = (T == "mail") * (X["visits"] > 8) + (T == "call") * (X["tenure"] > 30) * 1.2 + rng.normal(size=900)
 
-model = DRPolicyTree(max_depth=2, min_samples_leaf=30, random_state=0)
-chances, costs = dict.fromkeys(["none", "mail", "call"], 1 / 3), {"call": 0.4}
-model.fit(Y, T, X=X, propensity=chances, sample_treatment_costs=costs)
+study = Study(
+    X.assign(contact=T, spent=Y), treatment="contact", outcome="spent", direction="maximize",
+    propensity=dict.fromkeys(["none", "mail", "call"], 1 / 3), control="none", arm_costs={"call": 0.4},
+)  # fmt: skip
+model = DRPolicyTree(max_depth=2, min_samples_leaf=30, random_state=0).fit(study)
 print(model.export_text())
-settings = {"propensity": chances, "sample_treatment_costs": costs, "control": "none", "cv": 3, "n_repeats": 2}
-table = cross_val_policy_value(model, Y, T, X=X, **settings, random_state=0)
-print(table)
+print(cross_val_policy_value(model, study, cv=3, n_repeats=2, random_state=0))

@@ -27,9 +27,9 @@ The scores of ``DoubleMLAPOS`` are rewards.
    * - ``n_folds``, ``n_rep``
      - ``cv``; ``n_repeats`` of :func:`policytree.cross_val_policy_value`
    * - ``DoubleMLData(..., cluster_cols=)``
-     - ``groups=``
+     - ``groups=``, ``Study(..., cluster=)``
    * - ``DoubleMLIIVM``
-     - ``fit(Y, T, X=X, instrument=)`` (:doc:`/how_to/offers`)
+     - ``fit(Study(..., treatment=Offered("taken", by="offer")))`` (:doc:`/how_to/offers`)
 
 What differs: DoubleML takes the median over repetitions of sample splitting; here their scores are averaged, since a
 tree needs one number per person and treatment. Scores with weights or for the treated are refused: their mean is

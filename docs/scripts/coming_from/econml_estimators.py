@@ -15,7 +15,7 @@ Keep your estimator; replace the tree that is grown greedily, and judge it on pe
    * - ``policy.DRPolicyTree().fit(Y, T, X=X, W=W)``
      - ``DRPolicyTree().fit(Y, T, X=X, W=W)``: the same order of arguments
    * - ``min_samples_leaf``, ``min_propensity``, ``categories``
-     - ``min_samples_leaf``, ``min_propensity``, ``control``
+     - ``min_samples_leaf``, ``min_propensity``, ``Study(..., control=)``
    * - ``const_marginal_effect(X)``
      - ``from_cate(estimator, X)``: smooth effects, of any rows
    * - ``DRLearner``, ``CausalForestDML``, with ``cache_values=True``
@@ -23,7 +23,7 @@ Keep your estimator; replace the tree that is grown greedily, and judge it on pe
    * - ``SingleTreePolicyInterpreter``
      - ``PolicyTree().fit(X, from_cate(estimator, X))``
    * - ``sample_treatment_costs=``
-     - ``sample_treatment_costs=``
+     - ``PolicyTree.fit(..., sample_treatment_costs=)``, ``Study(..., arm_costs=)``
    * - ``policy_value``, ``score``
      - ``cross_val_policy_value``: held out, with intervals
 
@@ -71,6 +71,6 @@ print(
 # %%
 # The value of that tree on its own rows is flattered. Ask what learning such a tree is worth:
 
-model = DRPolicyTree(max_depth=1, min_samples_leaf=40, random_state=0)
+model = DRPolicyTree(max_depth=1, min_samples_leaf=40, direction="maximize", random_state=0)
 table = cross_val_policy_value(model, Y, T, X=X, cv=3, n_repeats=2, propensity=0.5, random_state=0)
 print(table)

@@ -25,9 +25,9 @@ Scores of grf go into the same search; the best tree is the same, with a certifi
    * - ``causal_forest``, ``multi_arm_causal_forest``
      - ``DRPolicyTree().fit(Y, T, X=X)``: any learners, ``method=`` for the scheme
    * - ``causal_survival_forest``
-     - ``fit(Y, T, X=X, event=, horizon=)`` (:doc:`/how_to/censored_outcomes`)
+     - ``fit(Study(..., outcome=TimeToEvent("days", event="died")))`` (:doc:`/how_to/censored_outcomes`)
    * - ``instrumental_forest``
-     - ``fit(Y, T, X=X, instrument=)`` (:doc:`/how_to/offers`)
+     - ``fit(Study(..., treatment=Offered("taken", by="offer")))`` (:doc:`/how_to/offers`)
    * - ``average_treatment_effect``
      - ``average_effect``
    * - ``rank_average_treatment_effect``
@@ -35,7 +35,7 @@ Scores of grf go into the same search; the best tree is the same, with a certifi
    * - ``test_calibration``, ``best_linear_projection``
      - ``heterogeneity_test``, ``best_linear_projection``
    * - ``clusters =``, ``sample.weights =``
-     - ``groups=``, ``sample_weight=``
+     - ``groups=``, ``sample_weight=``; ``Study(..., cluster=, weights=)``
 
 What differs: R's actions are numbered from one, here they have your labels. R cuts at a value of the data, here halfway
 to the next one; people of the study fall on the same side. Here the tree comes with a lower bound, missing values

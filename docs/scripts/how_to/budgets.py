@@ -44,6 +44,6 @@ print(f"{len(path)} trees; no tree that spends 0.8 gains more than {path.bound_a
 BudgetPathDisplay.from_path(path)
 
 # %%
-# ``DRPolicyTree`` takes the same arguments, and so does the command line: ``--budget``, ``--budget-cost``,
-# ``--max-share``, ``--min-share``. ``min_share`` says to how many a treatment must be given. Deeper than three the
-# gap may stay open; it is reported.
+# ``DRPolicyTree`` takes the same limits, where the study has ``budget_costs=``, and so does the command line:
+# ``--budget``, ``--budget-cost``, ``--max-share``, ``--min-share``. ``min_share`` says to how many a treatment must
+# be given. Deeper than three the gap may stay open; it is reported.

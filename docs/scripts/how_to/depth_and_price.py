@@ -33,16 +33,15 @@ for price, mean, spread in zip(
 # Prices whose scores differ by less than the spread are not told apart by so few rows: take the larger price, and so
 # the smaller tree.
 #
-# For policies, ``max_depth="auto"`` chooses: trees of depth one to three are learnt on four fifths of the rewards and
-# judged on the last fifth. Without an effect nearly any tree looks better than the single leaf that the same folds
-# choose, so it has to gain more than one standard error over the best treatment for all, judged on all rows. The
-# command line does so unless you say ``--max-depth``. ``regularization="auto"`` adds a small price of a leaf, against
-# splits that gain no more than chance.
+# For policies, ``max_depth="auto"``, the default, chooses: trees of depth one to three are learnt on four fifths of
+# the rewards and judged on the last fifth. Without an effect nearly any tree looks better than the single leaf that
+# the same folds choose, so it has to gain more than one standard error over the best treatment for all, judged on all
+# rows. ``regularization="auto"`` adds a small price of a leaf, against splits that gain no more than chance.
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, load_dataset
 
-data = load_dataset("nsw").fit_arguments()
-model = DRPolicyTree(max_depth="auto", regularization="auto", min_samples_leaf=40, random_state=0).fit(**data)
+study = load_dataset("nsw").study()
+model = DRPolicyTree(max_depth="auto", regularization="auto", min_samples_leaf=40, random_state=0).fit(study)
 model.depth_choice_.table.round(2)
 
 # %%
@@ -54,7 +53,7 @@ model.depth_choice_.table.round(2)
 
 model = DRPolicyTree(max_depth=1, min_samples_leaf=40, random_state=0)
 rivals = {"depth 2": PolicyTree(max_depth=2, min_samples_leaf=40)}
-table = cross_val_policy_value(model, **data, rivals=rivals, n_repeats=2, random_state=0)  # two, to be quick
+table = cross_val_policy_value(model, study, rivals=rivals, n_repeats=2, random_state=0)  # two, to be quick
 print(table.difference("policy tree", "depth 2"))
 
 # %%

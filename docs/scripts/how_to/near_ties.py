@@ -10,15 +10,14 @@ from policytree import DRPolicyTree, load_dataset
 from policytree.evaluation import near_ties
 from policytree.plotting import NearTiesDisplay
 
-data = load_dataset("nsw").fit_arguments()
-X = data["X"]
-model = DRPolicyTree(max_depth=2, min_samples_leaf=30, random_state=0).fit(**data)
+study = load_dataset("nsw").study()
+model = DRPolicyTree(max_depth=2, min_samples_leaf=30, random_state=0).fit(study)
 print(model.export_text())
 
 # %%
 # Which difference would nobody care about? Here 50 dollars a man.
 
-found = near_ties(model, X, slack=50.0, without=["age", ["re74", "re75"]])
+found = near_ties(model, study.X, T=study.table["treat"], slack=50.0, without=["age", ["re74", "re75"]])
 print(found)
 
 # %%

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 from lifelines import CoxPHFitter
 
-from policytree import RewardEstimator, policy_difference
+from policytree import RewardEstimator, Study, policy_difference
 from policytree.plotting import KaplanMeierDisplay
+from policytree.study import TimeToEvent
 
 
 class Cox:
@@ -38,27 +39,28 @@ class Cox:
 
 rng = np.random.default_rng(0)
 n = 400
-X = pd.DataFrame(rng.normal(size=(n, 2)), columns=["severity", "age"])
-T = rng.choice(["drug", "placebo"], n)
-time = rng.exponential(3.0 * np.exp(-0.5 * X["severity"] + 0.5 * (T == "drug")))
+table = pd.DataFrame(rng.normal(size=(n, 2)), columns=["severity", "age"])
+table["arm"] = rng.choice(["drug", "placebo"], n)
+time = rng.exponential(3.0 * np.exp(-0.5 * table["severity"] + 0.5 * (table["arm"] == "drug")))
 censored = rng.exponential(6.0, n)
-Y, event = np.minimum(time, censored), (time <= censored).astype(int)
+table["years"], table["died"] = np.minimum(time, censored), (time <= censored).astype(int)
 
-model = RewardEstimator(model_event=Cox(), random_state=0)
-model.fit(Y, T, X=X, propensity=0.5, event=event, horizon=4.0)
+outcome = TimeToEvent("years", event="died", horizon=4.0)
+study = Study(table, treatment="arm", outcome=outcome, direction="maximize", propensity=0.5)
+model = RewardEstimator(model_event=Cox(), random_state=0).fit(study)
 gain = policy_difference("drug", "placebo", model.rewards_)
 print(f"The drug adds {gain.value:.2f} of {model.horizon_:g} years [{gain.lower:.2f}, {gain.upper:.2f}].")
-KaplanMeierDisplay.from_data(Y, event, T, horizon=4.0, xlabel="years")
+KaplanMeierDisplay.from_data(table["years"], table["died"], table["arm"], horizon=4.0, xlabel="years")
 
 # %%
 # ``model_censoring=`` takes such an object as well: for it the event is being censored. Of the two models, one has to
-# be right. With ``cause=``, the model of events is fitted to the cause and to the other causes in turn. Models of your
-# own take no ``entry`` (left truncation).
+# be right. With ``TimeToEvent(..., cause=)``, the model of events is fitted to the cause and to the other causes in
+# turn. Models of your own take no ``entry`` (left truncation).
 #
-# The covariates come as one float matrix, X beside W, with an indicator for each category; missing values stay missing,
-# and lifelines takes none: fill them in before.
+# Covariates and confounders come as one float matrix, with an indicator for each category; missing values stay
+# missing, and lifelines takes none: fill them in before.
 #
 # **scikit-survival** fits as well (it is not among the dependencies of this package). In ``fit``, call
-# ``RandomSurvivalForest().fit(X, Surv.from_arrays(event, time))``. In ``predict_survival``, evaluate the step functions
-# of ``predict_survival_function(X)`` at ``times``, moved into the range of times that it was fitted on, since they
-# refuse others.
+# ``RandomSurvivalForest().fit(X, Surv.from_arrays(event, time))``. In ``predict_survival``, evaluate the step
+# functions of ``predict_survival_function(X)`` at ``times``, moved into the range of times that it was fitted on,
+# since they refuse others.

@@ -6,12 +6,10 @@ A rule is applied by somebody at a desk. It can be held to what they can ask. Th
 left.
 """
 
-from policytree import DRPolicyTree, PolicyTree, load_dataset
+from policytree import PolicyTree, RewardEstimator, load_dataset
 
-study = load_dataset("nhefs")
-data = study.fit_arguments()
-X = data["X"]
-rewards = DRPolicyTree(direction="minimize", random_state=0).fit(**data).rewards_
+study = load_dataset("nhefs").study()
+X, rewards = study.X, RewardEstimator(random_state=0).fit_predict(study)
 
 rule = PolicyTree(
     max_depth=3,
@@ -31,7 +29,8 @@ rule.plot(X=X)
 print(rule.certificate())
 
 # %%
-# What a rule must not look at goes into ``W``: the models adjust for it, and the tree never sees it. Race is handled
-# like this in all built-in studies.
+# What a rule must not look at is a confounder of the study: the models adjust for it, and the tree never sees it.
+# Race is handled like this in all built-in studies.
 #
-# ``min_samples_per_treatment`` asks for so many people of every treatment in every leaf (hand ``T`` over to ``fit``).
+# ``min_samples_per_treatment`` asks for so many people of every treatment in every leaf (hand the treatments over to
+# ``fit``, too: ``fit(X, rewards, T)``).

@@ -14,18 +14,14 @@ from policytree import (
     load_dataset,
 )
 
-data = load_dataset("nsw").fit_arguments()
-Y, T, X, W = (data[name] for name in ("Y", "T", "X", "W"))
-model = DRPolicyTree(max_depth=2, random_state=0).fit(**data)
-table = cross_val_policy_value(model, **data, random_state=0)
-test = heterogeneity_test(**data, fitted=model.reward_estimator_, random_state=0)
+study = load_dataset("nsw").study()
+model = DRPolicyTree(max_depth=2, random_state=0).fit(study)
+table = cross_val_policy_value(model, study, random_state=0)
+test = heterogeneity_test(study, fitted=model.reward_estimator_, random_state=0)
 
 report = StudyReport(
     model,
-    Y,
-    T,
-    X=X,
-    W=W,
+    study,
     results=[table, test],  # whatever was computed; each result finds its section
     about=About(source="NSW, Dehejia-Wahba sample", unit="dollars in 1978"),
 )

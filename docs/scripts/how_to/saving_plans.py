@@ -10,17 +10,17 @@ from policytree import RewardEstimator, load_dataset
 from policytree.evaluation import instrument_summary
 from policytree.plotting import ComplianceDisplay
 
-study = load_dataset("k401k")
-data = study.fit_arguments()
-Y, T, Z = data["Y"], data["T"], data["instrument"]
-savers = Y[T == "plan"].mean() - Y[T == "none"].mean()
-print(f"{len(Y):,} people; savers own {savers:.1f} thousand dollars more than the others")
+data = load_dataset("k401k")
+study = data.study()  # its treatment is Offered: a plan that people may refuse
+means = study.table.groupby(data.treatment)[data.outcome].mean()
+print(f"{study.n:,} people; savers own {means['plan'] - means['none']:.1f} thousand dollars more than the others")
 
 # %%
 # **Without covariates** the effect is that of two-stage least squares, with the offer as the only instrument: what the
 # offer changes about assets over what it changes about saving.
 
-plain = RewardEstimator(method="instrument").fit(Y, T, instrument=Z)
+alike = study.replace(table=study.table.assign(nothing=0.0), covariates=["nothing"])
+plain = RewardEstimator(method="instrument").fit(alike)
 print(instrument_summary(plain))
 
 # %%
@@ -28,7 +28,7 @@ print(instrument_summary(plain))
 # saving are, or that of who is offered a plan. The effect halves: employers who offer plans employ richer people.
 
 model = RewardEstimator(method="instrument", estimand="compliers", random_state=0)
-found = instrument_summary(model.fit(Y, T, X=data["X"], instrument=Z))
+found = instrument_summary(model.fit(study))
 print(found)
 ComplianceDisplay.from_estimator(model)
 
@@ -41,7 +41,7 @@ ComplianceDisplay.from_estimator(model)
 #
 # **Who they are.** Nobody can save in a plan that is not offered, so that the effect is that on all who save in one.
 
-print(found.complier_means(data["X"]).round(2)[["everybody", "compliers", "lower", "upper"]])
+print(found.complier_means(study.X).round(2)[["everybody", "compliers", "lower", "upper"]])
 
 # %%
 # :doc:`offers` goes on to a tree, and to what to offer whom. ``load_dataset("card")`` is another study of this kind:

@@ -20,8 +20,8 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, load_dataset
 
-data = load_dataset("nsw").fit_arguments()  # a trial of job training; earnings in dollars a year
-X, W, T, Y = (data[name] for name in ("X", "W", "T", "Y"))
+data = load_dataset("nsw")  # a trial of job training; earnings in dollars a year
+X, W, T, Y = (data.frame[columns] for columns in ([*data.covariates], [*data.confounders], "treat", "re78"))
 coin = DummyClassifier(strategy="prior")  # everybody had the same chances: the shares of the treatments
 tree = DRPolicyTree(LinearRegression(), coin, min_samples_leaf=40, random_state=0)
 tree = tree.set_fit_request(W=True).set_score_request(W=True)  # confounders that the tree may not split on
@@ -64,9 +64,9 @@ for depth in range(3):
 #     tree.set_fit_request(groups=True).set_score_request(groups=True)
 #     GridSearchCV(tree, {"max_depth": [0, 1, 2]}, cv=GroupKFold(5)).fit(X, Y, T=T, groups=family)
 #
-# ``propensity``, ``sample_weight``, ``strata``, ``sample_treatment_costs`` and ``budget_costs`` are requested in the
-# same way. Arrays and frames with a row for every person are split with the rows; mappings by treatment are passed on
-# whole.
+# ``propensity`` and ``sample_weight`` are requested in the same way. Arrays and frames with a row for every person are
+# split with the rows; mappings by treatment are passed on whole. What only a study says (costs, times to an event,
+# offers, strata) has no place in such a search: :func:`policytree.cross_val_policy_value` takes the study.
 #
 # In a pipeline
 # -------------

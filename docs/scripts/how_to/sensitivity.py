@@ -12,10 +12,9 @@ from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 from policytree.evaluation import marginal_sensitivity
 from policytree.plotting import MarginalSensitivityDisplay
 
-data = load_dataset("nsw").fit_arguments()
-Y, T = data["Y"], data["T"]
-model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_per_treatment=20, random_state=0).fit(**data)
-table = cross_val_policy_value(model, **data, n_repeats=2, random_state=0)  # two, to be quick
+study = load_dataset("nsw").study()
+model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_per_treatment=20, random_state=0).fit(study)
+table = cross_val_policy_value(model, study, n_repeats=2, random_state=0)  # two, to be quick
 print(table.difference("policy tree", "always control"))
 
 # %%
@@ -27,8 +26,8 @@ print(table.difference("policy tree", "always control"))
 nuisances = model.reward_estimator_
 bounds = marginal_sensitivity(
     table,
-    Y,
-    T,
+    study.table["re78"],
+    study.table["treat"],
     propensity=nuisances.propensity_,
     regression=nuisances.regression_,
     baseline="control",

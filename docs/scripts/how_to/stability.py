@@ -12,9 +12,9 @@ from policytree import DRPolicyTree, load_dataset
 from policytree.evaluation import policy_stability
 from policytree.plotting import PolicyStabilityDisplay
 
-data = load_dataset("nsw").fit_arguments()
-model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_leaf=40, random_state=0).fit(**data)
-stability = policy_stability(model, **data, n_resamples=20, random_state=0)
+study = load_dataset("nsw").study()
+model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_leaf=40, random_state=0).fit(study)
+stability = policy_stability(model, study, n_resamples=20, random_state=0)
 for sentence in stability.statements():
     print(sentence)
 PolicyStabilityDisplay.from_stability(stability)

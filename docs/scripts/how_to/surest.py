@@ -10,9 +10,9 @@ from policytree import DRPolicyTree, load_dataset
 from policytree.evaluation import surest_rule
 from policytree.plotting import PolicyTreeDisplay
 
-data = load_dataset("nsw").fit_arguments()
+study = load_dataset("nsw").study(control="control")
 model = DRPolicyTree(max_depth=2, min_samples_leaf=20, random_state=0)
-found = surest_rule(model, **data, control="control", epsilon=0.1, random_state=0)
+found = surest_rule(model, study, epsilon=0.1, random_state=0)
 print(found)
 
 # %%
@@ -25,7 +25,7 @@ print(found.candidates.loc[["always control", "always training", found.largest.n
 # %%
 # Without ``control``, gains are over the best single treatment, whichever it is. That is much to ask of so few people.
 
-print(surest_rule(model, **data, epsilon=0.1, random_state=0).statements()[0])
+print(surest_rule(model, study.replace(control=None), epsilon=0.1, random_state=0).statements()[0])
 
 # %%
 # It is a tree like any other.

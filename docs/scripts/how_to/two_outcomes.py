@@ -2,28 +2,30 @@
 Two outcomes: harm as a limit, and the whole front
 ==================================================
 
-A rule that is best by one outcome may be poor by another. In ACTG 175, a trial of four HIV treatments, CD4 cells should
-be many after 20 weeks; CD8 cells fall towards normal as people recover, so that fewer are taken to be better here.
+A rule that is best by one outcome may be poor by another. In ACTG 175, a trial of four HIV treatments, CD4 cells
+should be many after 20 weeks; CD8 cells fall towards normal as people recover, so that fewer are taken to be better
+here.
 """
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from policytree import PolicyTree, RewardEstimator, load_dataset
+from policytree import PolicyTree, RewardEstimator, Study, load_dataset
 from policytree.evaluation import pareto_path
 from policytree.plotting import ParetoPathDisplay
+from policytree.study import TimeToEvent
 
 data = load_dataset("actg175")
-frame = data.frame
-X = frame[["age", "wtkg", "cd40", "cd80"]].round(-1)  # to tens: few thresholds
+frame, columns = data.frame, ["age", "wtkg", "cd40", "cd80"]
+frame[columns] = frame[columns].round(-1)  # to tens: few thresholds
+X = frame[columns]
 chooses = np.random.default_rng(0).permutation(len(frame)) < len(frame) // 2  # the other half judges
 
 
 def rewards_of(outcome, rows):
     """Doubly robust rewards (n, 4) of an outcome, by models of these rows alone."""
-    return RewardEstimator(LinearRegression(), random_state=0).fit_predict(
-        frame.loc[rows, outcome], frame.loc[rows, "arm"], X=X[rows], propensity=data.propensity
-    )
+    study = Study(frame[rows], treatment="arm", outcome=outcome, covariates=columns, propensity=data.propensity)
+    return RewardEstimator(LinearRegression(), random_state=0).fit_predict(study)
 
 
 cd4, cd8 = (rewards_of(outcome, chooses) for outcome in ("cd420", "cd820"))
@@ -49,8 +51,8 @@ held_out = path.evaluate(X[~chooses], rewards_of("cd420", ~chooses), outcomes=ot
 ParetoPathDisplay.from_path(path, held_out, chosen=chosen, unit="CD4 cells")
 
 # %%
-# Every interval holds by itself: who picks the point that looks best on these people needs others again. In a notebook,
-# ``ParetoPathDisplay(path).to_html()`` is a picture whose points show their tree when one points at them.
+# Every interval holds by itself: who picks the point that looks best on these people needs others again. In a
+# notebook, ``ParetoPathDisplay(path).to_html()`` is a picture whose points show their tree when one points at them.
 #
 # **Weights are the plain alternative.** Where somebody can say that a CD8 cell is worth a tenth of a CD4 cell, no path
 # is needed, and the tree may be of any depth:
@@ -61,13 +63,10 @@ print(f"weighted sum of the tree {one.objective_value_:.4f}, of the best one on 
 
 # %%
 # **A limit known beforehand** is an argument of the tree, which is then the best of all that keep to it. The second
-# outcome may be any table of rewards: here the mean days without the trial's endpoint, of 1,000, some of them censored.
-# More is better, so that the limit is the least.
+# outcome may be any table of rewards: here the mean days without the trial's endpoint, of 1,000, some of them
+# censored. More is better, so that the limit is the least.
 
-days = RewardEstimator(LinearRegression(), random_state=0).fit_predict(
-    frame.loc[chooses, "days"], frame.loc[chooses, "arm"], X=X[chooses], propensity=data.propensity,
-    event=frame.loc[chooses, "cens"], horizon=1000,
-)  # fmt: skip
+days = rewards_of(TimeToEvent("days", event="cens", horizon=1000), chooses)
 free = PolicyTree(max_depth=2, min_samples_leaf=50)
 free.fit(X[chooses], cd4, outcomes={"days": (days, "maximize")})
 least = free.outcome_means_["days"] + 5
@@ -77,7 +76,8 @@ print(f"without a limit {free.outcome_means_['days']:.1f} days, with it {limited
 print(f"which costs {limited.price_of_limits_:.2f} CD4 cells on these rows; {limited.status_.value}")
 
 # %%
-# ``DRPolicyTree`` estimates the rewards of further outcomes itself, ``fit(..., outcomes={"cd8": frame["cd820"]})``, and
-# ``cross_val_policy_value(..., outcomes=)`` says on people who are held out what they come to, and how surely a limit
-# is kept. The command line has ``--limit cd820=900``, ``--at-least`` and ``--also``. Parity between groups is
-# ``max_share_gap={"gender": 0.05}`` with ``subgroups=`` (``--parity gender=0.05``): see ``case_studies/recidivism``.
+# ``DRPolicyTree`` estimates the rewards of further outcomes itself, where the study names them: ``Study(...,
+# further_outcomes={"cd820": "minimize"})``. ``cross_val_policy_value`` then says on people who are held out what they
+# come to, and how surely a limit is kept. The command line has ``--limit cd820=900``, ``--at-least`` and ``--also``.
+# Parity between groups is ``max_share_gap={"gender": 0.05}`` with ``Study(..., subgroups=["gender"])`` (``--parity
+# gender=0.05``): see ``case_studies/recidivism``.

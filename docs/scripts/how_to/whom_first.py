@@ -9,19 +9,21 @@ most? Half of the people learn, and the other half judges.
 import numpy as np
 import pandas as pd
 
-from policytree import RewardEstimator, held_out_rewards
+from policytree import RewardEstimator, Study, held_out_rewards
 from policytree.evaluation import rank_average_treatment_effect
 from policytree.plotting import TOCDisplay
 
 rng = np.random.default_rng(0)  # a trial: a pill that helps those at risk, a course that helps all, at a price
 n = 2_000
-X = pd.DataFrame({"risk": rng.uniform(size=n), "age": rng.integers(20, 80, size=n)})
-T = rng.choice(["none", "pill", "course"], size=n)
-Y = np.select([T == "pill", T == "course"], [2 * X["risk"] - 0.5, 0.8], 0.0) + rng.normal(size=n)
+table = pd.DataFrame({"risk": rng.uniform(size=n), "age": rng.integers(20, 80, size=n)})
+arm = rng.choice(["none", "pill", "course"], size=n)
+gain = np.select([arm == "pill", arm == "course"], [2 * table["risk"] - 0.5, 0.8], 0.0)
+table = table.assign(arm=arm, score=gain + rng.normal(size=n))
 
 known = {"none": 1 / 3, "pill": 1 / 3, "course": 1 / 3}
-held = held_out_rewards(RewardEstimator(random_state=0), Y, T, X=X, propensity=known, random_state=0)
-priorities = {"predicted gain": held.predicted_gain("pill", "none"), "age": X["age"].iloc[held.rows]}
+study = Study(table, treatment="arm", outcome="score", direction="maximize", propensity=known)
+held = held_out_rewards(RewardEstimator(random_state=0), study, random_state=0)
+priorities = {"predicted gain": held.predicted_gain("pill", "none"), "age": table["age"].iloc[held.rows]}
 ranking = rank_average_treatment_effect(priorities, held, treatment="pill", baseline="none")
 print(ranking)
 TOCDisplay.from_ranking(ranking)

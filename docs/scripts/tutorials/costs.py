@@ -12,21 +12,18 @@ questions come later, with visits to the doctor as the example. The prices on th
 # The price of a treatment
 # ------------------------
 # A place in the training costs 1,500 dollars, say. What counts is earnings less the price. Costs are in the unit of
-# the outcome; they may differ by person (hand over a table with a row for each).
+# the outcome; they may differ by person (name a column). Your own table becomes a study by ``Study(table,
+# treatment="treat", outcome="re78", arm_costs={"training": 1500.0}, ...)``.
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 
-study = load_dataset("nsw")
-data = study.fit_arguments()
-Y, T, X, W = (data[name] for name in ("Y", "T", "X", "W"))
-price = {"sample_treatment_costs": {"training": 1500.0}}
-
-model = DRPolicyTree(max_depth=2, min_samples_per_treatment=20, random_state=0).fit(**data, **price)
+study = load_dataset("nsw").study().replace(arm_costs={"training": 1500.0})
+model = DRPolicyTree(max_depth=2, min_samples_per_treatment=20, random_state=0).fit(study)
 print(model.export_text())
-print(cross_val_policy_value(model, **data, **price, random_state=0).verdict)
+print(cross_val_policy_value(model, study, random_state=0).verdict)
 
 # %%
-# Few people, noisy earnings: no rule is shown to be better than what people got, and the differences have wide
+# Few people, noisy earnings: no rule is shown to be better than no training, and the differences have wide
 # intervals. Keep that in mind for all of what follows, which is about *how* to ask.
 #
 # A budget
@@ -38,7 +35,7 @@ print(cross_val_policy_value(model, **data, **price, random_state=0).verdict)
 from policytree import PolicyTree
 from policytree.evaluation import policy_spend
 
-rewards = model.rewards_  # doubly robust earnings of every man with and without training
+X, rewards = study.X, model.rewards_  # doubly robust earnings of every man with and without training
 costs = {"training": 1500.0}
 within = PolicyTree(max_depth=2, budget=600.0, min_samples_leaf=40).fit(X, rewards, budget_costs=costs)
 print(within.export_text())

@@ -24,11 +24,11 @@ import pandas as pd
 
 from policytree import DRPolicyTree, RewardEstimator, check_study, load_dataset
 
-study = load_dataset("nhefs")
-data = study.fit_arguments()  # Y, T, X, W, propensity (None: estimate it), groups
-Y, T, X, W = (data[name] for name in ("Y", "T", "X", "W"))
+smokers = load_dataset("nhefs")
+study = smokers.study(control="smoke on")  # a table, and which columns are what; less weight is better
+Y, T, X, W = study.table[smokers.outcome], study.table[smokers.treatment], study.X, study.W
 
-print(check_study(Y, T, X=X, W=W))
+print(study.check())
 print()
 print(check_study(Y, T, X=X.assign(weight_1982=X["weight"] + Y), W=W))
 
@@ -39,7 +39,7 @@ print(check_study(Y, T, X=X.assign(weight_1982=X["weight"] + Y), W=W))
 # people it is used for (cross-fitting): one for the choice, one for the change of weight. One of them may be wrong,
 # and averages are still right; that is what "doubly robust" means.
 
-rewards = RewardEstimator(random_state=0).fit(**data)
+rewards = RewardEstimator(random_state=0).fit(study)
 rewards.rewards_.head().round(1)
 
 # %%
@@ -79,7 +79,7 @@ raw = ttest_ind(Y[T == "quit"], Y[T == "smoke on"], equal_var=False).confidence_
 effect = average_effect(rewards.rewards_, "quit", "smoke on")
 print(f"without adjustment {(raw.low + raw.high) / 2:.2f} kg, 95% interval [{raw.low:.2f}, {raw.high:.2f}]")
 print(f"adjusted           {effect.value:.2f} kg, 95% interval [{effect.lower:.2f}, {effect.upper:.2f}]")
-print(heterogeneity_test(**data, fitted=rewards, random_state=0))
+print(heterogeneity_test(study, fitted=rewards, random_state=0))
 
 # %%
 # The adjusted estimate is the larger one; the two intervals overlap. There is no
@@ -94,16 +94,15 @@ print(heterogeneity_test(**data, fitted=rewards, random_state=0))
 
 from policytree import cross_val_policy_value
 
-model = DRPolicyTree(max_depth=2, min_samples_per_treatment=40, direction="minimize", random_state=0)
-price = {"sample_treatment_costs": {"smoke on": 3.5}}
-model.fit(**data, **price)
+priced = study.replace(arm_costs={"smoke on": 3.5})
+model = DRPolicyTree(max_depth=2, min_samples_per_treatment=40, random_state=0).fit(priced)
 print(model.export_text())
 print(model.status_, model.optimality_gap_)
 
 # %%
 # The tree looks plausible, and it is proved to be the best of its size *on these people*. What is it worth on others?
 
-table = cross_val_policy_value(model, **data, **price, n_repeats=2, random_state=0)  # two, to be quick
+table = cross_val_policy_value(model, priced, n_repeats=2, random_state=0)  # two, to be quick
 print(table)
 
 # %%
@@ -130,7 +129,7 @@ MarginalSensitivityDisplay.from_result(bounds)
 from policytree.evaluation import nuisances_without, omitted_variable_bounds
 
 without = nuisances_without(
-    rewards, **data, covariates={"age": ["age"], "smoking": ["cigarettes", "years_smoked"], "weight": ["weight"]}
+    rewards, study, covariates={"age": ["age"], "smoking": ["cigarettes", "years_smoked"], "weight": ["weight"]}
 )
 omitted = omitted_variable_bounds("quit", Y, T, benchmarks=without, **fitted, random_state=0)
 for sentence in omitted.statements():

@@ -17,7 +17,7 @@ drugs and usual care. That has an advantage: the truth is known, and at the end 
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, check_study, cross_val_policy_value, policy_value
+from policytree import DRPolicyTree, Study, cross_val_policy_value, policy_value
 
 ARMS = ["drug A", "drug B", "usual care"]
 
@@ -41,21 +41,29 @@ def patients(n, seed):
 
 X, would = patients(900, seed=1)
 arm = np.random.default_rng(2).integers(3, size=900)
-T = pd.Series(np.array(ARMS)[arm], name="arm")
-Y = pd.Series(would.to_numpy()[np.arange(900), arm], name="score")
-print(check_study(Y, T, X=X))
+trial = X.assign(arm=np.array(ARMS)[arm], score=would.to_numpy()[np.arange(900), arm])
+
+# %%
+# A study says once which columns are the treatment, the outcome and the covariates, and which way the outcome is
+# better. Patients were randomised 1:1:1, so the probabilities are known. ``control`` is what every rule must be
+# better than.
+
+study = Study(
+    trial, treatment="arm", outcome="score", direction="maximize", covariates=[*X],
+    propensity=dict.fromkeys(ARMS, 1 / 3), control="usual care",
+)  # fmt: skip
+print(study)
+print(study.check())
 
 # %%
 # What is a rule worth?
 # ---------------------
-# The same call as ever. Patients were randomised 1:1:1, so the probabilities are known. ``control`` is what every rule
-# must be better than.
+# The same call as ever.
 
 from sklearn.linear_model import LinearRegression
 
-given = {"X": X, "propensity": dict.fromkeys(ARMS, 1 / 3)}
-model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_per_treatment=20, random_state=0).fit(Y, T, **given)
-table = cross_val_policy_value(model, Y, T, **given, control="usual care", random_state=0)
+model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_per_treatment=20, random_state=0).fit(study)
+table = cross_val_policy_value(model, study, random_state=0)
 print(table)
 
 # %%
@@ -80,15 +88,15 @@ PolicyValueDisplay.from_table(table, title="Score after three months, on patient
 model
 
 # %%
-# Which question comes first does not matter: the three groups are the same. In truth they part at 60 for kidneys and at
-# 65 years. The tree parts kidneys at or near 60, but age some years too late: with 900 patients such cuts cannot be
-# told apart.
+# Which question comes first does not matter: the three groups are the same. In truth they part at 60 for kidneys and
+# at 65 years. The tree parts kidneys at or near 60, but age some years too late: with 900 patients such cuts cannot
+# be told apart.
 #
 # Do effects differ between patients at all? Here they do, and the test says so.
 
 from policytree import heterogeneity_test
 
-print(heterogeneity_test(Y, T, **given, fitted=model.reward_estimator_, random_state=0))
+print(heterogeneity_test(study, fitted=model.reward_estimator_, random_state=0))
 
 # %%
 # The people in the leaves
@@ -98,7 +106,7 @@ print(heterogeneity_test(Y, T, **given, fitted=model.reward_estimator_, random_s
 
 from policytree import honest_leaf_summary
 
-honest = honest_leaf_summary(model, Y, T, **given, random_state=0)
+honest = honest_leaf_summary(model, study, random_state=0)
 honest.estimator.plot(
     leaf_summary=honest.leaves, title=honest.against_best.statement(1, "This tree"), value_name="score"
 )
@@ -120,9 +128,9 @@ shown = table.to_frame().loc[list(truth), ["value", "lower", "upper"]]
 shown.assign(truth=pd.Series(truth)).round(1)
 
 # %%
-# The tree's true value is well inside its interval; that of drug A is just outside: by the luck of randomisation, those
-# who got it would have scored lower than the others anyway. On average, one 95 % interval in twenty misses the truth,
-# and the table does not say which.
+# The tree's true value is well inside its interval; that of drug A is just outside: by the luck of randomisation,
+# those who got it would have scored lower than the others anyway. On average, one 95 % interval in twenty misses the
+# truth, and the table does not say which.
 #
 # When does a tree win?
 # ---------------------

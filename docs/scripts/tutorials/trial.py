@@ -17,31 +17,26 @@ The steps are the same for every trial:
 """
 
 # %%
-# The data
-# --------
-# One row is a person's year. ``Y`` are the visits, ``T`` the plan. ``X`` is what a rule may ask about. ``W`` is for
-# adjustment only: the site, within which families were randomised, and race, which a rule shall not look at.
-# ``groups`` are households, for they were randomised as a whole and their members are alike.
+# The data -------- One row is a person's year. The outcome are the visits, the treatment is the plan. *Covariates*
+# are what a rule may ask about. *Confounders* are for adjustment only: the site, within which families were
+# randomised, and race, which a rule shall not look at. Households are *clusters*, for they were randomised as a whole
+# and their members are alike.
 #
 # Nobody in Seattle could get the 50% plan. What a plan does to people who cannot get it is not in the data, so
 # ``load_dataset`` leaves Seattle out.
 
 import pandas as pd
 
-from policytree import DRPolicyTree, check_study, load_dataset, policy_value
+from policytree import DRPolicyTree, load_dataset, policy_value
 
-study = load_dataset("rand-hie")
-data = study.fit_arguments()
-Y, T, X, W, household = (data[name] for name in ("Y", "T", "X", "W", "groups"))
-
-print(f"{len(Y):,} person-years in {household.nunique():,} households; they may be asked about")
-print(", ".join(X.columns))
+study = load_dataset("rand-hie").study()
+print(study)
 
 # %%
 # Before anything is fitted: does a covariate know the outcome, is there an id among the columns, are numbers stored as
 # text? It takes a second, and finds what no method would tell you.
 
-print(check_study(Y, T, X=X, W=W, groups=household))
+print(study.check())
 
 # %%
 # Rewards, and the best tree
@@ -49,12 +44,9 @@ print(check_study(Y, T, X=X, W=W, groups=household))
 # ``fit`` makes a reward of every person and plan: what a model of visits expects, mended by what was really seen,
 # weighted by how seldom people like this one get the plan (doubly robust, :doc:`/guide`). Then it searches for the
 # tree of depth three whose mean reward is best. A leaf has at least 162 rows (one in a hundred) and 8 of every plan;
-# the command line takes these by default.
+# these are the defaults.
 
-model = DRPolicyTree(
-    max_depth=3, min_samples_leaf=162, min_samples_per_treatment=8, direction=study.direction, random_state=0
-)
-model.fit(**data)
+model = DRPolicyTree(max_depth=3, random_state=0).fit(study)
 model
 
 # %%
@@ -67,9 +59,9 @@ model
 # First the plans themselves. The raw mean of a plan is the mean visits of those who had it. Why not compare these?
 # Because sites differ in visits, and plans were not given in equal shares at every site:
 
-site = W["site"]
-share = pd.crosstab(site, T, normalize="index")
-pd.concat([Y.groupby(site).mean().rename("mean visits"), share], axis=1).round(2)
+visits, plan, site = (study.table[column] for column in ("visits", "plan", "site"))
+share = pd.crosstab(site, plan, normalize="index")
+pd.concat([visits.groupby(site).mean().rename("mean visits"), share], axis=1).round(2)
 
 # %%
 # In Dayton people see a doctor most, and half of all rows with the 50% plan are from there; the deductible was mostly
@@ -80,11 +72,12 @@ pd.concat([Y.groupby(site).mean().rename("mean visits"), share], axis=1).round(2
 # 2. **adjusted**: the doubly robust mean also takes out what chance left: households of a plan that are a little
 #    older, or sicker. This is the value of "always" that plan.
 
-weight = 1.0 / pd.Series([share.loc[s, plan] for s, plan in zip(site, T, strict=True)], index=T.index)
-steps = pd.DataFrame({"raw": Y.groupby(T).mean(), "by site": (weight * Y).groupby(T).sum() / weight.groupby(T).sum()})
-adjusted = {plan: policy_value(plan, model.rewards_, groups=household) for plan in steps.index}
-steps["adjusted"] = pd.Series({plan: each.value for plan, each in adjusted.items()})
-steps["standard error"] = pd.Series({plan: each.standard_error for plan, each in adjusted.items()})
+weight = 1.0 / pd.Series([share.loc[pair] for pair in zip(site, plan, strict=True)], index=plan.index)
+by_site = (weight * visits).groupby(plan).sum() / weight.groupby(plan).sum()
+steps = pd.DataFrame({"raw": visits.groupby(plan).mean(), "by site": by_site})
+adjusted = {each: policy_value(each, model.rewards_, groups=study.table["household"]) for each in steps.index}
+steps["adjusted"] = pd.Series({each: found.value for each, found in adjusted.items()})
+steps["standard error"] = pd.Series({each: found.standard_error for each, found in adjusted.items()})
 steps.round(2)
 
 # %%
@@ -104,10 +97,10 @@ steps.round(2)
 #
 #    from policytree import cross_val_policy_value
 #
-#    print(cross_val_policy_value(model, **data, random_state=0))
+#    print(cross_val_policy_value(model, study, random_state=0))
 #
-# These are 25 fits. They take some minutes, so they are not made anew when this page is built: the lines below are what
-# the command of the first page prints.
+# These are 25 fits. They take some minutes, so they are not made anew when this page is built: the lines below are
+# what the command of the first page prints.
 #
 # .. literalinclude:: /snippets/rand_hie.txt
 #    :language: text
@@ -120,10 +113,10 @@ steps.round(2)
 #    :start-at: Value, held out
 #    :end-before: Certificate
 #
-# The first sentence is the answer: the 95% plan for everybody is better than what people had, and the tree is not
-# shown better than that plan. Read the last columns next: the tree minus every other rule. An interval that contains
-# zero says that these data do not tell the two apart. Means of the plans are nearly those of "adjusted" above: they are
-# averaged over five repetitions of the cross-fitting.
+# The first sentences are the answer: of the plans only the free one is shown worse, and the tree is not shown better
+# than one plan for everybody. Read the last columns next: the tree minus every other rule. An interval that contains
+# zero says that these data do not tell the two apart. Means of the plans are nearly those of "adjusted" above: they
+# are averaged over five repetitions of the cross-fitting.
 #
 # On the rows that chose it the tree has 1.51 visits a year, on others 2.36. That is how optimistic a tree's own rows
 # are, and why no value of those rows is shown without a mark.
@@ -132,7 +125,7 @@ steps.round(2)
 
 from policytree import heterogeneity_test
 
-print(heterogeneity_test(**data, fitted=model.reward_estimator_, random_state=0))
+print(heterogeneity_test(study, fitted=model.reward_estimator_, random_state=0))
 
 # %%
 # The people in the leaves
@@ -142,7 +135,7 @@ print(heterogeneity_test(**data, fitted=model.reward_estimator_, random_state=0)
 
 from policytree import honest_leaf_summary
 
-honest = honest_leaf_summary(model, **data, random_state=0)
+honest = honest_leaf_summary(model, study, random_state=0)
 honest.estimator.plot(
     leaf_summary=honest.leaves, title=honest.against_best.statement(2, "This tree"), value_name="visits"
 )

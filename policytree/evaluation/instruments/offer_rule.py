@@ -55,11 +55,17 @@ class OfferRule(Shown):
     >>> import numpy as np
     >>> from policytree import DRPolicyTree
     >>> from policytree.evaluation import offer_rule
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import DRPolicyTree, Study
+    >>> from policytree.evaluation import offer_rule
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
-    >>> offer = rng.integers(2, size=200)
-    >>> T, X = offer * rng.integers(2, size=200), rng.normal(size=(200, 1))
-    >>> found = offer_rule(DRPolicyTree(max_depth=0, cv=2), T + rng.normal(size=200), T, X=X, instrument=offer,
-    ...                    propensity=0.5, offer_costs={1: 0.1}, treatment_cost=2.0, value=False)
+    >>> table = pd.DataFrame({"age": rng.integers(20, 80, size=200), "offer": rng.integers(2, size=200)})
+    >>> table["took"] = table["offer"] * rng.integers(2, size=200)
+    >>> table["score"] = table["took"] + rng.normal(size=200)
+    >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score", propensity=0.5)
+    >>> model = DRPolicyTree(max_depth=0, cv=2)
+    >>> found = offer_rule(model, study, offer_costs={1: 0.1}, treatment_cost=2.0, value=False)
     >>> found.costs_text()
     'net of what offers cost (1 0.1) and of 2 per taker of 1'
     """
@@ -155,13 +161,19 @@ def offer_rule(
     >>> import numpy as np
     >>> from policytree import DRPolicyTree
     >>> from policytree.evaluation import offer_rule
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import DRPolicyTree, Study
+    >>> from policytree.evaluation import offer_rule
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
-    >>> X, offer = rng.uniform(20, 80, size=(400, 1)), rng.choice(["letter", "none"], size=400)
-    >>> T = np.where((offer == "letter") & (rng.random(400) < 0.6), "course", "alone")
-    >>> Y = (T == "course") * np.where(X[:, 0] > 50, 3.0, -1.0) + rng.normal(size=400)
-    >>> found = offer_rule(DRPolicyTree(max_depth=1, cv=2, random_state=0), Y, T, X=X, instrument=offer,
-    ...                    propensity=0.5, offer_costs={"letter": 0.1}, treatment_cost=0.5, value=False)
-    >>> found.estimator.predict([[30.0], [70.0]]).tolist()
+    >>> table = pd.DataFrame({"age": rng.uniform(20, 80, size=400), "offer": rng.choice(["letter", "none"], size=400)})
+    >>> came = (table["offer"] == "letter") & (rng.random(400) < 0.6)
+    >>> table["taken"] = np.where(came, "course", "alone")
+    >>> table["score"] = came * np.where(table["age"] > 50, 3.0, -1.0) + rng.normal(size=400)
+    >>> study = Study(table, treatment=Offered("taken", by="offer"), outcome="score", propensity=0.5)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> found = offer_rule(model, study, offer_costs={"letter": 0.1}, treatment_cost=0.5, value=False)
+    >>> found.estimator.predict(pd.DataFrame({"age": [30.0, 70.0]})).tolist()
     ['none', 'letter']
     """
     if not isinstance(estimator, DRPolicyTree):
@@ -178,9 +190,11 @@ def offer_rule(
     }  # fmt: skip
     tree = by_columns(over_offers(estimator).fit, **data)
     values = None
+    # A study's control is a treatment; where no offer is named alike, that of offers is recognised by its name.
+    of_offers = control if control in tree.reward_estimator_.treatments_.tolist() else None
     if value:
         values = by_columns(
-            cross_val_policy_value, tree, **data, control=control, validation=validation, cv=cv, n_repeats=n_repeats,
+            cross_val_policy_value, tree, **data, control=of_offers, validation=validation, cv=cv, n_repeats=n_repeats,
             level=level,
             random_state=random_state, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip

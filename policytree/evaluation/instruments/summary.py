@@ -68,12 +68,18 @@ class InstrumentSummary(Shown):
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.evaluation import instrument_summary
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.evaluation import instrument_summary
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
-    >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
-    >>> T = Z * (able > 0)
-    >>> model = RewardEstimator(method="instrument").fit(T + able, T, instrument=Z)
-    >>> means = instrument_summary(model).complier_means(able.reshape(-1, 1))
-    >>> bool(means.loc["x0", "compliers"] > means.loc["x0", "everybody"] + 0.5)
+    >>> table = pd.DataFrame({"able": rng.normal(size=1000), "offer": rng.integers(2, size=1000)})
+    >>> table["took"] = table["offer"] * (table["able"] > 0)
+    >>> table["score"] = table["took"] + table["able"]
+    >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score", propensity=0.5)
+    >>> model = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0).fit(study)
+    >>> means = instrument_summary(model).complier_means(study.X)
+    >>> bool(means.loc["able", "compliers"] > means.loc["able", "everybody"] + 0.5)
     True
     """
 
@@ -203,11 +209,17 @@ def instrument_summary(
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.evaluation import instrument_summary
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.evaluation import instrument_summary
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(1)
-    >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
-    >>> T = Z * (able + rng.normal(size=1000) > 0)
-    >>> Y = 1.0 * T + able
-    >>> model = RewardEstimator(method="instrument").fit(Y, T, instrument=Z)
+    >>> table = pd.DataFrame({"age": rng.integers(20, 80, size=1000), "offer": rng.integers(2, size=1000)})
+    >>> able = rng.normal(size=1000)
+    >>> table["took"] = table["offer"] * (able + rng.normal(size=1000) > 0)
+    >>> table["score"] = 1.0 * table["took"] + able
+    >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score", propensity=0.5)
+    >>> model = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0).fit(study)
     >>> effect = instrument_summary(model).effect
     >>> bool(effect.lower < 1.0 < effect.upper)
     True

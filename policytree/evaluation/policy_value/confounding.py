@@ -38,7 +38,7 @@ class Hidden:
     moved : mapping of str to float
         The estimate without a covariate less the estimate with it, by covariate.
     nuisances : mapping of str to (DataFrame, DataFrame)
-        ``propensity_`` and ``regression_`` without it, as :func:`policytree.nuisances_without` gives them.
+        ``propensity_`` and ``regression_`` without it, as :func:`policytree.evaluation.nuisances_without` gives them.
     problem : str
         Why it could not be computed; "" if it was.
     """

@@ -165,11 +165,17 @@ class ExclusionSensitivity(Shown):
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.evaluation import exclusion_sensitivity
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.evaluation import exclusion_sensitivity
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
-    >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
-    >>> T = Z * (able + rng.normal(size=1000) > 0)
-    >>> Y = 1.0 * T + able
-    >>> model = RewardEstimator(method="instrument", estimand="compliers").fit(Y, T, instrument=Z)
+    >>> table = pd.DataFrame({"age": rng.integers(20, 80, size=1000), "offer": rng.integers(2, size=1000)})
+    >>> able = rng.normal(size=1000)
+    >>> table["took"] = table["offer"] * (able + rng.normal(size=1000) > 0)
+    >>> table["score"] = 1.0 * table["took"] + able
+    >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score", propensity=0.5)
+    >>> model = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0).fit(study)
     >>> found = exclusion_sensitivity(1, model)
     >>> abs(found.gamma * found.exposure - found.estimate.value) < 1e-9  # so large a direct effect undoes the estimate
     True
@@ -307,11 +313,17 @@ def exclusion_sensitivity(
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.evaluation import exclusion_sensitivity
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.evaluation import exclusion_sensitivity
+    >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
-    >>> Z, able = rng.integers(2, size=1000), rng.normal(size=1000)
-    >>> T = Z * (able + rng.normal(size=1000) > 0)
-    >>> Y = 1.0 * T + able
-    >>> model = RewardEstimator(method="instrument", estimand="compliers").fit(Y, T, instrument=Z)
+    >>> table = pd.DataFrame({"age": rng.integers(20, 80, size=1000), "offer": rng.integers(2, size=1000)})
+    >>> able = rng.normal(size=1000)
+    >>> table["took"] = table["offer"] * (able + rng.normal(size=1000) > 0)
+    >>> table["score"] = 1.0 * table["took"] + able
+    >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score", propensity=0.5)
+    >>> model = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0).fit(study)
     >>> found = exclusion_sensitivity(1, model)
     >>> 0.0 < found.interval_gamma < found.gamma < 1.0
     True

@@ -51,11 +51,17 @@ class TransportSensitivity(Shown):
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.evaluation import transport_sensitivity
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.evaluation import transport_sensitivity
+    >>> from policytree.study import Population
     >>> rng = np.random.default_rng(0)
-    >>> X, study, T = rng.normal(size=(800, 1)), np.arange(800) < 500, rng.integers(2, size=800)
-    >>> Y = X[:, 0] + rng.normal(size=800)
-    >>> model = RewardEstimator(random_state=0).fit(Y, T, X=X, study=study)
-    >>> transport_sensitivity(1, 0, estimator=model, Y=Y, T=T, study=study).delta  # no effect, so nothing to undo
+    >>> everybody = pd.DataFrame({"risk": rng.normal(size=800), "arm": rng.integers(2, size=800)})
+    >>> everybody["score"], inside = everybody["risk"] + rng.normal(size=800), np.arange(800) < 500
+    >>> study = Study(everybody[inside], treatment="arm", outcome="score", population=Population(everybody[~inside]))
+    >>> model = RewardEstimator(random_state=0).fit(study)
+    >>> rows = {"Y": everybody["score"], "T": everybody["arm"], "study": inside}
+    >>> transport_sensitivity(1, 0, estimator=model, **rows).delta  # no effect, so nothing to undo
     0.0
     """
 
@@ -121,9 +127,10 @@ def transport_sensitivity(
     baseline : label, optional
         The treatment for everybody that the policy is to be better than. Of a table, by default the best in it.
     estimator : fitted RewardEstimator, optional
-        Unless ``policy`` is a table: fitted with ``study`` on these rows; with outcomes that are all known.
+        Unless ``policy`` is a table: fitted to a study with a population; with outcomes that are all known.
     Y, T, study : columns of shape (n,), optional
-        Of the fit, unless ``policy`` is a table.
+        Unless ``policy`` is a table: outcomes and treatments, the study's rows first, and which rows these are; those
+        of the people of the population are not read.
     groups, sample_weight : columns of shape (n,), optional
         Of the fit, unless ``policy`` is a table.
     direction : {"maximize", "minimize"}
@@ -152,11 +159,17 @@ def transport_sensitivity(
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> from policytree.evaluation import transport_sensitivity
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.evaluation import transport_sensitivity
+    >>> from policytree.study import Population
     >>> rng = np.random.default_rng(0)
-    >>> X, study, T = rng.normal(size=(800, 1)), np.arange(800) < 500, rng.integers(2, size=800)
-    >>> Y = X[:, 0] + T + rng.normal(size=800)
-    >>> model = RewardEstimator(random_state=0).fit(Y, T, X=X, study=study)
-    >>> found = transport_sensitivity(1, 0, estimator=model, Y=Y, T=T, study=study)
+    >>> everybody = pd.DataFrame({"risk": rng.normal(size=800), "arm": rng.integers(2, size=800)})
+    >>> everybody["score"], inside = everybody["risk"] + everybody["arm"] + rng.normal(size=800), np.arange(800) < 500
+    >>> study = Study(everybody[inside], treatment="arm", outcome="score", population=Population(everybody[~inside]))
+    >>> model = RewardEstimator(random_state=0).fit(study)
+    >>> rows = {"Y": everybody["score"], "T": everybody["arm"], "study": inside}
+    >>> found = transport_sensitivity(1, 0, estimator=model, **rows)
     >>> bool(0 < found.delta < found.delta_of_estimate), bool(found.odds > 1)
     (True, True)
     """
@@ -176,7 +189,9 @@ def transport_sensitivity(
 def _of_table(table: PolicyValueTable, baseline: Any) -> TransportSensitivity:
     """The learnt rules of a table, held out, in all repetitions."""
     if table.observed.study is None:
-        raise InputError("The table was made without a target; pass target_X or study to cross_val_policy_value.")
+        raise InputError(
+            "The table was made without a target; pass cross_val_policy_value a study with population=Population(...)."
+        )
     labels, sign = table.observed.treatments.tolist(), 1.0 if table.direction == "maximize" else -1.0
     if baseline is None:
         baseline = max(labels, key=lambda label: sign * table.estimates[f"always {label}"].value)
@@ -197,7 +212,9 @@ def _of_rule(policy, baseline, estimator, Y, T, study, groups, sample_weight, di
     """A rule that these rows did not choose."""
     rewards = getattr(estimator, "reward_estimator_", estimator)
     if not isinstance(rewards, RewardEstimator) or getattr(rewards, "participation_", None) is None:
-        raise InputError("estimator must be a RewardEstimator that was fitted with study or target_X.")
+        raise InputError(
+            "estimator must be a RewardEstimator that was fitted to a study with population=Population(...)."
+        )
     if baseline is None or Y is None or T is None or study is None:
         raise InputError("Without a table, transport_sensitivity needs baseline, estimator, Y, T and study.")
     if rewards.horizon_ is not None or rewards.observation_ is not None:

@@ -25,8 +25,9 @@ class SurvivalModel(Protocol):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from policytree import RewardEstimator
+    >>> import numpy as np, pandas as pd
+    >>> from policytree import RewardEstimator, Study
+    >>> from policytree.study import TimeToEvent
     >>> class Exponential:
     ...     def fit(self, X, time, event):
     ...         self.rate_ = event.sum() / time.sum()
@@ -34,10 +35,11 @@ class SurvivalModel(Protocol):
     ...     def predict_survival(self, X, times):
     ...         return np.tile(np.exp(-self.rate_ * times), (len(X), 1))
     >>> rng = np.random.default_rng(0)
-    >>> X, T = rng.normal(size=(200, 2)), rng.choice(["drug", "placebo"], 200)
+    >>> table = pd.DataFrame({"age": rng.normal(size=200), "arm": rng.choice(["drug", "placebo"], 200)})
     >>> time, censored = rng.exponential(2.0, 200), rng.exponential(4.0, 200)
-    >>> model = RewardEstimator(model_event=Exponential(), random_state=0)
-    >>> model.fit(np.minimum(time, censored), T, X=X, event=time <= censored, horizon=2.5).rewards_.shape
+    >>> table["years"], table["died"] = np.minimum(time, censored), time <= censored
+    >>> study = Study(table, treatment="arm", outcome=TimeToEvent("years", event="died", horizon=2.5))
+    >>> RewardEstimator(model_event=Exponential(), random_state=0).fit(study).rewards_.shape
     (200, 2)
     """
 
