@@ -22,6 +22,8 @@ OPTIONS = {
     "event": "--event-column", "entry": "--entry-column", "instrument": "--instrument",
 }  # fmt: skip
 ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)}) \(column ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)")
+BARE = re.compile(r"\bsample_weight\b(?! \(column)")
+BEGINNING = re.compile(r"\A(T|Y|groups|strata|event|entry|instrument) (?=ha|ho|is |must )")
 ROW = re.compile(r"\brow (\d+)\b(?! below)")
 EXIT_CODES = (
     "Exit codes: 0 all done; 1 something failed that should not (add --debug for the traceback); 2 the data, a file or "
@@ -111,7 +113,8 @@ def in_options(message: str) -> str:
         word = "Column" if found.start() == 0 else "column"
         return f"{word} {found[2]} ({OPTIONS[found[1]]})"
 
-    said = ARGUMENT.sub(named, message)
+    said = ARGUMENT.sub(named, message.replace("sample_weight", "--weights") if BARE.search(message) else message)
+    said = BEGINNING.sub(lambda found: f"{OPTIONS[found[1]]} ", said)
     return said if said == message else ROW.sub(lambda row: f"row {int(row[1]) + 1:,} below the header", said)
 
 
