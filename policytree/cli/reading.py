@@ -182,12 +182,8 @@ class Reading:
 
 def without_blanks(column: pd.Series) -> pd.Series:
     """A column of texts in which cells of nothing but blanks are missing; itself if it has none."""
-    blank = column.map(_is_blank, na_action="ignore").fillna(False).astype(bool)
-    return column.mask(blank) if blank.any() else column
-
-
-def _is_blank(value: Any) -> bool:
-    return isinstance(value, str) and not value.strip()
+    blank = [text for text in column.unique() if isinstance(text, str) and not text.strip()]
+    return column.mask(column.isin(blank)) if blank else column
 
 
 def _stripped(value: Any) -> Any:
