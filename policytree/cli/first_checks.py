@@ -22,6 +22,7 @@ SEPARATORS = (",", ";", "\t", "|")
 LONGEST_LINE = 1 << 20
 NAMES_SHOWN = 20
 REPEATED, ADAPTIVE, WAYS = "repeated", "adaptive", ("repeated", "sequential", "split")
+AUTO, MOST_DIGITS = "auto", 9  # of a depth
 CATEGORIES = ("levels", "groups")
 DIRECTIONS, ESTIMATED = ("maximize", "minimize"), "estimated"
 
@@ -136,6 +137,18 @@ def check_categories(text: str | None) -> None:
     """Refuse a way to split columns of text that there is not."""
     if text not in (None, *CATEGORIES):
         raise InputError(f"--categories must be levels or groups; got {quoted(text)}.")
+
+
+def depth_of(text: str) -> int | str:
+    """The depth that --max-depth asks for: a number, or that the data choose it.
+
+    Raises
+    ------
+    InputError
+    """
+    if text != AUTO and (not text.isdecimal() or len(text) > MOST_DIGITS):
+        raise InputError(f"--max-depth must be a whole number >= 0, or {AUTO}; got {quoted(text)}.")
+    return text if text == AUTO else int(text)
 
 
 def _check_name(dataset: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.cli.first_checks import depth_of
 from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.common.option_words import typed
@@ -17,7 +18,6 @@ from policytree.exceptions import InputError, quoted
 from policytree.problem.split_columns import LEVELS
 from policytree.weighting.observed import Observed
 
-MOST_DIGITS = 9  # of a depth
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
     "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
@@ -96,11 +96,7 @@ def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, s
 
 def tree_size(options: dict) -> dict[str, Any]:
     """Depth and price of a leaf: as asked; what was not said is chosen by the data, or 0 beside a given depth."""
-    depth, price = options["max_depth"], options["regularization"]
-    if depth != AUTO:
-        if not depth.isdecimal() or len(depth) > MOST_DIGITS:
-            raise InputError(f"--max-depth must be a whole number >= 0, or {AUTO}; got {quoted(depth)}.")
-        depth = int(depth)
+    depth, price = depth_of(options["max_depth"]), options["regularization"]
     return {"max_depth": depth, "regularization": (AUTO if depth == AUTO else 0.0) if price is None else price}
 
 
