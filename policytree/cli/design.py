@@ -18,6 +18,7 @@ from policytree.cli.reading import (
 )
 from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
+from policytree.exceptions import InputError
 
 _COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
 _LIMITS = "Other outcomes and groups of people"
@@ -537,6 +538,8 @@ def design(
     if (person, stage) == (None, None):
         repeats_of(validation, repeats, honest, not no_value)
     depth_of(max_depth)
+    if jobs == 0:
+        raise InputError("--jobs must be a number of processes, or -1 for all; got 0.")
     with ended_by_ctrl_c():
         from policytree.cli.frame import command_line
         from policytree.cli.records import Job

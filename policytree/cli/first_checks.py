@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -21,6 +22,7 @@ PLAIN_ENDINGS = (".csv", ".tsv", ".txt")
 SEPARATORS = (",", ";", "\t", "|")
 LONGEST_LINE = 1 << 20
 NAMES_SHOWN = 20
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}://")
 REPEATED, ADAPTIVE, WAYS = "repeated", "adaptive", ("repeated", "sequential", "split")
 AUTO, MOST_DIGITS = "auto", 9  # of a depth
 CATEGORIES = ("levels", "groups")
@@ -160,6 +162,9 @@ def _check_name(dataset: str) -> None:
 
 def _names_in(data: str) -> list[str] | None:
     path = Path(data)
+    if not data.strip() or ADDRESS.match(data):
+        what = "is an address: download the table" if data.strip() else "is no name of a file: say where the table is"
+        raise InputError(f"'{data}' {what} and name that file.")
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -676,10 +676,11 @@ def refuse_infinite(column: pd.Series, option: str) -> None:
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         texts = ",".join(text for text, sign in (("inf", np.inf), ("-inf", -np.inf)) if (values == sign).any())
+        without = "" if option.startswith("--") else "leave the column out by --exclude, "
         raise InputError(
             f"Column {column.name!r} ({option}) is infinite in {len(infinite):,} of {len(values):,} rows, the first of "
-            f"them row {infinite[0] + 1:,} below the header; leave these rows out, or make missing values of them by "
-            f"--na-values {texts}."
+            f"them row {infinite[0] + 1:,} below the header; {without}leave these rows out, or make missing values of "
+            f"them by --na-values {texts}."
         )
 
 

@@ -110,10 +110,23 @@ def leaf_sizes(options: dict, study: Study, judging: float) -> dict[str, int]:
     elif options["min_samples_per_treatment"] == 0:
         leaf = 1  # who wants no treatment in a leaf wants any leaf, unless they say how many rows
     asked = {name: options[name] for name in ("min_samples_leaf", "min_samples_per_treatment")}
+    _refuse_too_many_asked(asked, study)
     return {
         name: default if asked[name] is None else asked[name]
         for name, default in zip(asked, (leaf, per_arm), strict=True)
     }
+
+
+def _refuse_too_many_asked(asked: dict[str, Any], study: Study) -> None:
+    """Refuse leaves that even all rows would not fill."""
+    seen = study.observed
+    least = int(np.bincount(seen.arm, minlength=seen.n_arms).argmin())
+    label = f"rows of treatment {seen.treatments[least]!s}"
+    rows = (seen.n + (0 if study.people is None else len(study.people)), int((seen.arm == least).sum()))
+    for (name, number), there, what in zip(asked.items(), rows, ("rows", label), strict=True):
+        if number is not None and number > there:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} {number:,} asks for more than the {there:,} {what} that there are; lower it.")
 
 
 def _known_outcomes(seen: Observed) -> np.ndarray:
