@@ -95,6 +95,7 @@ def check(
     check_first(
         data, dataset, columns=asked, lists=lists, direction=direction, propensity=propensity, categories=categories
     )
+    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     from rich.console import Console
 
     from policytree.cli.job import begun, refuse_findings
@@ -112,7 +113,6 @@ def check(
         event_column=event_column, horizon=horizon, target=target, cause=cause,
         entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument,
     )  # fmt: skip
-    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     tree = {**DEFAULT, "categories": categories}
     job, study, described = begun(Job(data, dataset, data_dir, roles, tree, cv=cv, control=control, reading=reading))
     if as_json:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from policytree.cli.first_checks import check_first, repeats_of
+from policytree.cli.first_checks import check_first, depth_of, repeats_of
 from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
 from policytree.cli.reading import (
     DecimalOption,
@@ -18,6 +18,7 @@ from policytree.cli.reading import (
 )
 from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
+from policytree.exceptions import InputError
 
 _COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
 _LIMITS = "Other outcomes and groups of people"
@@ -531,10 +532,14 @@ def design(
         data, dataset, columns=asked, lists=lists, direction=direction, level=level, categories=categories,
         propensity=propensity if person is None else None,
     )  # fmt: skip
+    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     if target_people is not None:
         check_first(target_people, None, columns={}, lists={})
     if (person, stage) == (None, None):
         repeats_of(validation, repeats, honest, not no_value)
+    depth_of(max_depth)
+    if jobs == 0:
+        raise InputError("--jobs must be a number of processes, or -1 for all; got 0.")
     with ended_by_ctrl_c():
         from policytree.cli.frame import command_line
         from policytree.cli.records import Job
@@ -580,6 +585,6 @@ def design(
             names={name: text for name, text in labels.items() if text is not None},
             value_names=tuple(value_names or ()), target_people=target_people, study_column=study_column,
             person=person, stage=stage, lost=lost_column, history=history,
-            reading=Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet),
+            reading=reading,
         )
     )  # fmt: skip

@@ -156,6 +156,7 @@ def evaluate(
         data, None, columns={option: name for option, name in asked.items() if name is not None}, lists=lists,
         direction=direction, propensity=propensity, level=level,
     )  # fmt: skip
+    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     with ended_by_ctrl_c():
         from policytree.cli.judging import judge
         from policytree.cli.study import Roles
@@ -169,5 +170,5 @@ def evaluate(
     )  # fmt: skip
     judge(
         tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json,
-        reading=Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet),
+        reading=reading,
     )  # fmt: skip

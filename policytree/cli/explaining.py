@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from policytree.cli.first_checks import check_categories
+from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
 from policytree.cli.reading import (
     DecimalOption,
@@ -60,7 +60,10 @@ def explain(
 
     Nothing is fitted: engines are chosen by rows, columns, treatments and the limits on the tree.
     """
-    check_categories(categories)
+    asked = {"--treatment": treatment, "--outcome": outcome}
+    lists = {"--covariates": covariates, "--exclude": exclude}
+    check_first(data, dataset, columns=asked, lists=lists, categories=categories)
+    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     from rich.console import Console
 
     from policytree.cli.printing import print_json, print_sections
@@ -69,7 +72,6 @@ def explain(
     from policytree.solvers.exact.engine_table import ENGINES, engines_for
 
     roles = Roles(treatment, outcome, covariates, exclude=exclude, event=event, direction=event and "maximize")
-    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     case, size = None, (max_depth, regularization, min_samples_leaf, categories)
     if data is not None and dataset is not None:
         raise InputError("Give a data file or --dataset, not both: policytree explain --dataset nsw --max-depth 3")

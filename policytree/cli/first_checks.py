@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,9 @@ PLAIN_ENDINGS = (".csv", ".tsv", ".txt")
 SEPARATORS = (",", ";", "\t", "|")
 LONGEST_LINE = 1 << 20
 NAMES_SHOWN = 20
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}://")
 REPEATED, ADAPTIVE, WAYS = "repeated", "adaptive", ("repeated", "sequential", "split")
+AUTO, MOST_DIGITS = "auto", 9  # of a depth
 CATEGORIES = ("levels", "groups")
 DIRECTIONS, ESTIMATED = ("maximize", "minimize"), "estimated"
 
@@ -138,6 +141,18 @@ def check_categories(text: str | None) -> None:
         raise InputError(f"--categories must be levels or groups; got {quoted(text)}.")
 
 
+def depth_of(text: str) -> int | str:
+    """The depth that --max-depth asks for: a number, or that the data choose it.
+
+    Raises
+    ------
+    InputError
+    """
+    if text != AUTO and (not text.isdecimal() or len(text) > MOST_DIGITS):
+        raise InputError(f"--max-depth must be a whole number >= 0, or {AUTO}; got {quoted(text)}.")
+    return text if text == AUTO else int(text)
+
+
 def _check_name(dataset: str) -> None:
     from policytree.datasets import DATASET_NAMES
 
@@ -147,6 +162,9 @@ def _check_name(dataset: str) -> None:
 
 def _names_in(data: str) -> list[str] | None:
     path = Path(data)
+    if not data.strip() or ADDRESS.match(data):
+        what = "is an address: download the table" if data.strip() else "is no name of a file: say where the table is"
+        raise InputError(f"'{data}' {what} and name that file.")
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -22,6 +22,16 @@ OPTIONS = {
     "event": "--event-column", "entry": "--entry-column", "instrument": "--instrument",
 }  # fmt: skip
 ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)}) \(column ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)")
+SPELT = {"sample_weight": "--weights", "n_jobs": "--jobs", "feature_costs": "--feature-cost"}
+SPELT |= {"feature_groups": "--feature-group", "budget_costs": "--budget-cost"} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        "max_expected_cost", "repeated_features", "max_share", "min_share", "min_samples_leaf", "max_leaf_nodes",
+        "min_samples_per_treatment", "time_limit", "root_feature", "split_features", "max_depth",
+    )
+}  # fmt: skip
+ALONE = re.compile(rf"(?<![\w'\"-])({'|'.join(SPELT)})\b(?![='\"]| \(column)")
+BEGINNING = re.compile(r"\A(T|Y|groups|strata|event|entry|instrument) (?=ha|ho|is |must )")
 ROW = re.compile(r"\brow (\d+)\b(?! below)")
 EXIT_CODES = (
     "Exit codes: 0 all done; 1 something failed that should not (add --debug for the traceback); 2 the data, a file or "
@@ -111,7 +121,8 @@ def in_options(message: str) -> str:
         word = "Column" if found.start() == 0 else "column"
         return f"{word} {found[2]} ({OPTIONS[found[1]]})"
 
-    said = ARGUMENT.sub(named, message)
+    said = ARGUMENT.sub(named, ALONE.sub(lambda found: SPELT[found[1]], message))
+    said = BEGINNING.sub(lambda found: f"{OPTIONS[found[1]]} ", said)
     return said if said == message else ROW.sub(lambda row: f"row {int(row[1]) + 1:,} below the header", said)
 
 

@@ -50,6 +50,7 @@ from policytree.report.material import Study as Described
 from policytree.report.sections.credibility import gated
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
+from policytree.study.columns import refuse_no_values
 from policytree.study_check.columns import rare_levels
 from policytree.study_check.events import event_options
 from policytree.study_check.findings import CENSORED, KNOWS_EVENT, RARE_CATEGORIES, StudyCheck, by_severity
@@ -168,6 +169,7 @@ def _with_rare_levels(check: StudyCheck, study: Study, tree: dict[str, Any]) -> 
 
 def _refuse_covariates(study: Study) -> None:
     """Refuse now covariates from which no model could learn."""
+    refuse_no_values(study.X)
     try:
         Covariates.fit(study.X, study.frame[list(study.confounders)] if study.confounders else None)
     except InputError as error:

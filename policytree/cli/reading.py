@@ -84,6 +84,12 @@ class Reading:
             raise InputError(f"--decimal must be . or a comma; got {quoted(self.decimal)}.")
         if self.thousands not in (None, ",", ".", "'", " "):
             raise InputError(f"--thousands must be a comma, a point, ' or a blank; got {quoted(self.thousands)}.")
+        try:
+            "".encode(self.encoding or "utf-8")
+        except (LookupError, ValueError) as error:  # unknown, or none of texts
+            raise InputError(
+                f"--encoding {quoted(self.encoding)} is no encoding of texts; say latin-1, cp1252 or utf-16."
+            ) from error
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             other = "." if self.thousands == "," else ","
             raise InputError(
@@ -146,6 +152,8 @@ class Reading:
         """The column anew, or None if it stays."""
         import pandas as pd
 
+        from policytree.study.columns import holds_tables
+
         if isinstance(column.dtype, pd.CategoricalDtype):
             gone = self.missing_in(str(column.name), names)
             return column.mask(column.astype(str).isin(gone)) if gone else None
@@ -155,7 +163,9 @@ class Reading:
             return column.mask(column.isin(codes)) if codes and column.isin(codes).any() else None
         if column.dtype != object and not pd.api.types.is_string_dtype(column):
             return None
-        masked = column.mask(column.map(_stripped).isin(gone)) if gone else column
+        if holds_tables(column):
+            return None
+        masked = without_blanks(column.mask(column.map(_stripped).isin(gone)) if gone else column)
         if typed and self.decimal is self.thousands is None and masked.notna().sum() == column.notna().sum():
             return None
         numbers = self.numbers(masked)
@@ -170,6 +180,12 @@ class Reading:
         return _converted(column, lambda text: percent_of(text, self.decimal or "."))
 
 
+def without_blanks(column: pd.Series) -> pd.Series:
+    """A column of texts in which cells of nothing but blanks are missing; itself if it has none."""
+    blank = [text for text in column.unique() if isinstance(text, str) and not text.strip()]
+    return column.mask(column.isin(blank)) if blank else column
+
+
 def _stripped(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
@@ -178,6 +194,10 @@ def _converted(column: pd.Series, read: Any) -> pd.Series | None:
     """The column with every different text read once; None if one of its values is no text, or cannot be read."""
     import pandas as pd
 
+    from policytree.study.columns import holds_tables
+
+    if holds_tables(column):
+        return None
     codes, distinct = pd.factorize(column)
     values = []
     for value in distinct.tolist():

@@ -26,7 +26,7 @@ from policytree.cli.propensities import propensity_from, shares_text
 from policytree.cli.reading import Reading
 from policytree.cli.reading import remedy as reading_remedy
 from policytree.cli.tables import AS_IT_IS, by_treatment, column_names, read_table, require_column
-from policytree.common.number_texts import OTHER, UNITS, unread
+from policytree.common.number_texts import OTHER, UNITS, number_of, unread
 from policytree.common.option_words import comma_list, typed_list
 from policytree.data.combined_treatments import CombinedTreatments, combine_frame
 from policytree.data.feature_encoder import object_numbers
@@ -510,6 +510,7 @@ def _build(
             refuse_no_numbers(name, option, frame)
     meaning = ""
     if roles.event_column is None:
+        _refuse_constant(frame[roles.outcome])
         outcome, meaning = event_outcome(frame[roles.outcome], roles.event, roles.direction)
         frame = frame.assign(**{roles.outcome: outcome})
     else:
@@ -614,17 +615,33 @@ def refuse_gaps(name: str | None, option: str, frame: pd.DataFrame, *, may_weigh
         weigh = ", or weight for who is missing, --missing-outcome weight" if may_weight else ""
         raise InputError(
             f"Column {name!r} ({option}) has no value in {len(gaps):,} of {len(frame):,} rows, the first of them row "
-            f"{gaps[0] + 1:,} below the header; leave these rows out{weigh}.{_below_the_table(frame, gaps)}"
+            f"{gaps[0] + 1:,} below the header; leave these rows out{weigh}.{_no_row(frame, gaps)}"
         )
 
 
-def _below_the_table(frame: pd.DataFrame, gaps: np.ndarray) -> str:
-    """A sentence where the rows with gaps are the last ones and hold next to nothing, as notes below a table do."""
+def _no_row(frame: pd.DataFrame, gaps: np.ndarray) -> str:
+    """A sentence where the rows with gaps look like none: a line of units, or notes below the table.
+
+    Notes are the last rows and hold next to nothing; units are the first, and the only text among numbers.
+    """
+    first = frame.iloc[0].dropna()
+    texts = [cell for cell in first if isinstance(cell, str) and number_of(cell) is None]
+    if len(gaps) == 1 and gaps[0] == 0 and len(first) == len(texts) > 0:
+        return f" It may be a line of units, or a second header ({quoted(texts[0])}): delete it."
     last = gaps[0] == len(frame) - len(gaps)
     filled = frame.iloc[gaps].notna().sum(axis=1)
     if not last or frame.shape[1] < 3 or (filled > frame.shape[1] / 3).any():
         return ""
     return " They stand at the end and hold next to nothing, as notes below a table do: delete these lines."
+
+
+def _refuse_constant(outcome: pd.Series) -> None:
+    values = outcome.dropna().unique().tolist()
+    if len(values) == 1:
+        raise InputError(
+            f"Column {outcome.name!r} (--outcome) is {quoted(values[0])} in all rows, so that no treatment is better "
+            "by it; name another column."
+        )
 
 
 def refuse_too_many_labels(name: str, option: str, frame: pd.DataFrame) -> None:
@@ -659,10 +676,11 @@ def refuse_infinite(column: pd.Series, option: str) -> None:
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
         texts = ",".join(text for text, sign in (("inf", np.inf), ("-inf", -np.inf)) if (values == sign).any())
+        without = "" if option.startswith("--") else "leave the column out by --exclude, "
         raise InputError(
             f"Column {column.name!r} ({option}) is infinite in {len(infinite):,} of {len(values):,} rows, the first of "
-            f"them row {infinite[0] + 1:,} below the header; leave these rows out, or make missing values of them by "
-            f"--na-values {texts}."
+            f"them row {infinite[0] + 1:,} below the header; {without}leave these rows out, or make missing values of "
+            f"them by --na-values {texts}."
         )
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 
 from policytree.cli.first_checks import no_such_column, no_such_file
 from policytree.cli.formats import read_other, reads
-from policytree.cli.reading import Reading
+from policytree.cli.reading import Reading, without_blanks
 from policytree.common.memory import free_bytes
 from policytree.data.feature_encoder import LARGEST_INTEGER, first_repeated
 from policytree.exceptions import InputError
@@ -35,6 +35,7 @@ BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 PREVIEWED = 1 << 22  # bytes in which the first letter that is not UTF-8 is looked for
 ROW_NUMBERS = ("", "Unnamed: 0")  # what pandas and R call a column that numbers the rows
 BUFFER = 1 << 20
+FEWEST_PRINTED = 3  # words in header and row, from which on they are columns
 NOT_CSV = (  # what files begin with that are called .csv and are something else
     (b"PK\x03\x04", "a spreadsheet (let its name end in .xlsx) or a zip archive: do that, or"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a spreadsheet: let its name end in .xls, or"),
@@ -56,6 +57,14 @@ NOT_CSV = (  # what files begin with that are called .csv and are something else
     (b"<table", "a web page"),
     (b"<?xml", "XML"),
 )
+REMEDIES = {  # of what pandas says of a file
+    "Expected 1 fields": "delete the lines above the header, or those below the table",
+    "fields in line": "mend that line, or delete it",
+    "EOF inside string": "a quotation mark is opened there and not closed: close it, or delete it",
+    "Multiple files": "leave one table in the archive, or unpack it and name the table",
+    "Zero files": "put a table into the archive, or name another file",
+}
+SEPARATOR_LINE = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=[^\r\n"]"?\r?\n', re.IGNORECASE)  # Excel writes and reads it
 # pandas reads "None" as missing, but it is what many a trial calls the arm that got nothing.
 MISSING = ["", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null"]
 
@@ -216,9 +225,12 @@ class _Text(io.RawIOBase):
             self._refuse_other_kinds(data)
             if self._decoder is None and data[:2] in BYTE_ORDER_MARKS:
                 self._decoder = codecs.getincrementaldecoder(BYTE_ORDER_MARKS[data[:2]])()
+        first = not self._read
         self._read += len(data)
         if self._decoder is not None:
             data = self._decoder.decode(data, final=self._ended).encode("utf-8")
+        if first and (line := SEPARATOR_LINE.match(data)) is not None:
+            data = data[line.end() :]
         if b"\0" in data:
             raise InputError(
                 f"'{self._path}' holds bytes of zero, which no text has, so it is not a CSV file in UTF-8; if it is a "
@@ -231,7 +243,8 @@ class _Text(io.RawIOBase):
         start = data[:100].lstrip().lower()
         for magic, kind in NOT_CSV:
             if data.startswith(magic) or start.startswith(magic):
-                raise InputError(f"'{self._path}' is no CSV file but {kind}; save its table as 'CSV UTF-8'.")
+                sign = "" if kind.endswith(" or") else ";"
+                raise InputError(f"'{self._path}' is no CSV file but {kind}{sign} save its table as 'CSV UTF-8'.")
 
     def _refuse_too_much(self) -> None:
         """Cells take several times the memory of their text: half of it must be left when the text has been read."""
@@ -276,10 +289,6 @@ def _sentences(path: Path, encoding: str | None = None) -> Iterator[None]:
         raise InputError(f"'{path}' is empty; give a CSV file with a header line and rows.") from error
     except UnicodeError as error:
         raise InputError(_not_decoded(path, encoding)) from error
-    except LookupError as error:  # an encoding that Python does not know
-        if encoding is None or "encoding" not in str(error):
-            raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
-        raise InputError(f"--encoding {encoding} is none that is known; say latin-1, cp1252 or utf-16.") from error
     except MemoryError as error:
         raise InputError(_too_large(path, "reading it took all that is")) from error
     except OSError as error:
@@ -289,7 +298,9 @@ def _sentences(path: Path, encoding: str | None = None) -> Iterator[None]:
             f"'{path}' cannot be read here ({_first_line(error)}); install that, or unpack the file."
         ) from error
     except Exception as error:
-        raise InputError(f"'{path}' cannot be read as CSV ({_first_line(error)}); check the file.") from error
+        line = _first_line(error)
+        remedy = next((words for sign, words in REMEDIES.items() if sign in line), "check the file")
+        raise InputError(f"'{path}' cannot be read as CSV ({line}); {remedy}.") from error
 
 
 def _not_decoded(path: Path, encoding: str | None) -> str:
@@ -322,6 +333,7 @@ def _csv_options(path: Path, reading: Reading) -> tuple[list[str], dict[str, Any
         header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
     names = [str(name).strip() for name in header.iloc[0]]
     _refuse_bad_names(names, path)
+    _refuse_blanks_between(names, path, reading.encoding)
     blank = len(names) > 1  # in a file of one column blank lines are its missing values
     how = {"sep": separator, "keep_default_na": False, "index_col": False, "skip_blank_lines": blank}
     decimal, thousands = reading.decimal, None
@@ -332,6 +344,15 @@ def _csv_options(path: Path, reading: Reading) -> tuple[list[str], dict[str, Any
     if thousands is not None and reading.thousands is None:
         how["thousands"] = thousands
     return names, how
+
+
+def _refuse_blanks_between(names: list[str], path: Path, encoding: str | None) -> None:
+    """Refuse a table printed with blanks between its columns."""
+    if len(names) > 1 or len(names[0].split()) < FEWEST_PRINTED:
+        return
+    lines = _first_lines(path, 2, encoding)
+    if len({len(line.split()) for line in lines}) == 1 and len(lines) > 1:
+        raise InputError(f"'{path}' has blanks between its cells; save it with commas or tabs between them.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +379,7 @@ class Batch:
         """A column of texts, missing ones marked as such."""
         cells = self.cells[name]
         gone = {*self.missing, *self.reading.missing_in(name, self.cells.columns)}
-        return cells.mask(cells.isin(gone)) if gone else cells
+        return without_blanks(cells.mask(cells.isin(gone)) if gone else cells)
 
 
 def batches(path: str | Path, rows: int, numeric: list[str], reading: Reading = AS_IT_IS) -> Iterator[Batch]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.cli.first_checks import depth_of
 from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.common.option_words import typed
@@ -17,7 +18,6 @@ from policytree.estimators.leaf_sizes import leaf_sizes
 from policytree.exceptions import InputError, quoted
 from policytree.problem.split_columns import LEVELS
 
-MOST_DIGITS = 9  # of a depth
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
     "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
@@ -96,11 +96,7 @@ def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, s
 
 def tree_size(options: dict) -> dict[str, Any]:
     """Depth and price of a leaf: as asked; what was not said is chosen by the data, or 0 beside a given depth."""
-    depth, price = options["max_depth"], options["regularization"]
-    if depth != AUTO:
-        if not depth.isdecimal() or len(depth) > MOST_DIGITS:
-            raise InputError(f"--max-depth must be a whole number >= 0, or {AUTO}; got {quoted(depth)}.")
-        depth = int(depth)
+    depth, price = depth_of(options["max_depth"]), options["regularization"]
     return {"max_depth": depth, "regularization": (AUTO if depth == AUTO else 0.0) if price is None else price}
 
 
@@ -109,8 +105,21 @@ def smallest_leaves(options: dict, study: Study, judging: float) -> dict[str, in
     seen = study.observed
     names = ("min_samples_leaf", "min_samples_per_treatment")
     asked = SimpleNamespace(**{name: AUTO if options[name] is None else options[name] for name in names})
+    _refuse_too_many_asked({name: options[name] for name in names}, study)
     rows = np.sort(np.random.default_rng(0).permutation(seen.n)[: round((1.0 - judging) * seen.n)])
     return leaf_sizes(asked, seen.rows(rows), 0 if study.people is None else len(study.people))
+
+
+def _refuse_too_many_asked(asked: dict[str, Any], study: Study) -> None:
+    """Refuse leaves that even all rows would not fill."""
+    seen = study.observed
+    least = int(np.bincount(seen.arm, minlength=seen.n_arms).argmin())
+    label = f"rows of treatment {seen.treatments[least]!s}"
+    rows = (seen.n + (0 if study.people is None else len(study.people)), int((seen.arm == least).sum()))
+    for (name, number), there, what in zip(asked.items(), rows, ("rows", label), strict=True):
+        if number is not None and number > there:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} {number:,} asks for more than the {there:,} {what} that there are; lower it.")
 
 
 def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:

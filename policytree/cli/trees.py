@@ -18,6 +18,7 @@ from policytree.cli.reading import (
     SheetOption,
     ThousandsOption,
 )
+from policytree.exceptions import InputError
 
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")]
 WIDEST_NAME = 20  # letters of a fact's name that others are aligned with
@@ -46,18 +47,19 @@ def predict(
     be without treatment and outcome. Such a table is held in memory.
     """
     check_first(data, None, columns={}, lists={})
-    from policytree.cli.files import read_saved, saved_verdict
-    from policytree.common.progress import stage_progress
-    from policytree.exceptions import InputError, UnseenValueWarning
-    from policytree.serialization import whole_file
-
+    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     if output is not None and output.lower().endswith(OTHER_KINDS):
         raise InputError(f"The table '{output}' is written as CSV; name a file that ends in .csv.")
+    from policytree.cli.files import read_saved, saved_verdict
+    from policytree.common.progress import stage_progress
+    from policytree.exceptions import UnseenValueWarning
+    from policytree.serialization import whole_file
+
     if verdict := saved_verdict(read_saved(tree)):
         typer.echo(f"Verdict on this rule: {verdict}", err=True)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", UnseenValueWarning)
-        batches = _recommended(tree, data, column, Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet))
+        batches = _recommended(tree, data, column, reading)
         if output is None:
             for text in _csv_pieces(batches):
                 typer.echo(text, nl=False)

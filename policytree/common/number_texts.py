@@ -11,6 +11,7 @@ from policytree.exceptions import quoted
 
 THOUSANDS, PERCENT, DECIMAL_COMMA = "thousands", "percent", "decimal comma"
 WORD, UNITS, OTHER = "word", "units", "other"
+LIMITS = tuple("<>≤≥")  # of detection: "<0.5" is not a missing value
 FEW_WORDS = 3  # so many different words among numbers may stand for missing values
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _INFINITE = re.compile(r"[-+]?inf(inity)?", re.IGNORECASE)
@@ -112,7 +113,7 @@ def unread(values: Iterable[Any]) -> Unread | None:
         cause, told = (DECIMAL_COMMA, decimal[0]) if decimal else (THOUSANDS, commas[0])
     elif len(texts) == 1 and count == 1 and first[next(iter(first))] == 0 and numbers:
         cause = UNITS
-    elif len(texts) <= FEW_WORDS and numbers > count:
+    elif len(texts) <= FEW_WORDS and numbers > count and not any(text[:1] in LIMITS for text in texts):
         cause = WORD
     else:
         cause = OTHER

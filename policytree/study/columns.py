@@ -126,6 +126,20 @@ def _left_out(column: pd.Series) -> str:
     return text
 
 
+def refuse_no_values(table: pd.DataFrame) -> None:
+    """Refuse covariates of which none has a value.
+
+    Raises
+    ------
+    InputError
+    """
+    if table.shape[1] and table.isna().all(axis=None):
+        names = ", ".join(map(str, table.columns[:3])) + (", ..." if table.shape[1] > 3 else "")
+        raise InputError(
+            f"No covariate has a value in any row ({names}), so that a rule could ask nothing; name others."
+        )
+
+
 def holds_tables(column: pd.Series) -> bool:
     """Whether cells are lists, arrays or mappings, on which nothing can split."""
     return column.dtype == object and any(isinstance(cell, list | tuple | dict | np.ndarray) for cell in column)

@@ -17,7 +17,7 @@ from policytree.common.validation import check_choice, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
 from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Assignment, as_assignment
-from policytree.study.columns import default_covariates, names_of, refuse_two_roles, require_column
+from policytree.study.columns import default_covariates, names_of, refuse_no_values, refuse_two_roles, require_column
 from policytree.study.outcomes import Outcome, as_outcome
 from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
@@ -205,6 +205,7 @@ class Study(CallArguments):
                 require_column(self.table, column, "covariates")
             refuse_two_roles([*self._exclusive(), *(("covariate", column) for column in named)])
             self._set(covariates=named, confounders=tuple(c for c in self.confounders if c not in named))
+        refuse_no_values(self.X)
         FeatureEncoder.fit(self.table[[*self.covariates, *self.confounders]], argument="The table")
         observed = observe(**self._observed_arguments())
         self._set(observed=observed, outcome=self.outcome.settled(observed))

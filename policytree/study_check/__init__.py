@@ -162,6 +162,7 @@ def check_study(
     findings += missing_outcomes(seen, name)
     if seen.times is None:
         outcome_values = seen.y if seen.seen is None else seen.y[seen.seen]
+        findings += _constant_outcome(outcome_values, name)
         findings += sentinel_findings(pd.Series(outcome_values, name="Outcome" if name is None else name))
     findings += _unused_treatments(T)
     findings += _alike_treatments(seen.treatments)
@@ -349,6 +350,15 @@ def _as_after_a_file(column: pd.Series) -> pd.Series:
         )
     numbers = object_numbers(column.tolist()) if column.dtype == object else None
     return column if numbers is None else pd.Series(numbers, name=column.name)
+
+
+def _constant_outcome(y: np.ndarray, name: str | None) -> list[Finding]:
+    if len(y) < 2 or np.ptp(y) > 0:
+        return []
+    how = "By it no treatment is better than another: name another outcome."
+    return [
+        Finding("serious", "constant outcome", "Outcome" if name is None else name, f"is {y[0]:g} in all rows", how)
+    ]
 
 
 def _alike_treatments(treatments: np.ndarray) -> list[Finding]:

@@ -68,7 +68,8 @@ def explained(codes: np.ndarray, targets: np.ndarray) -> np.ndarray:
     sums = np.column_stack([np.bincount(codes, weights=target, minlength=n_groups) for target in targets.T])
     total = (targets**2).sum(axis=0)
     within = total - (sums**2 / counts[:, None]).sum(axis=0)
-    return 1.0 - (within / (n - n_groups)) / np.maximum(total / (n - 1), np.finfo(float).tiny)
+    shares = 1.0 - (within / (n - n_groups)) / np.maximum(total / (n - 1), np.finfo(float).tiny)
+    return np.where(total > 0, shares, 0.0)  # what does not vary is explained by nothing
 
 
 def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray, labels: np.ndarray) -> list[Finding]:
@@ -76,7 +77,9 @@ def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray, labels: n
     if len(y) < FEWEST_ROWS:
         return []
     # Heavy tails hide a copy from the variance, but not from the variance of ranks.
-    outcome = np.column_stack([y - y.mean(), rankdata(y) - (len(y) + 1) / 2])
+    centred = y - y.mean()
+    centred = centred / max(float(np.abs(centred).max()), np.finfo(float).smallest_subnormal)  # squares must not vanish
+    outcome = np.column_stack([centred, rankdata(y) - (len(y) + 1) / 2])
     treatment = (arm[:, None] == np.arange(len(labels))).astype(np.float64)
     treatment = treatment - treatment.mean(axis=0)
     findings, numeric, alone = [], [], 0.0
@@ -91,7 +94,7 @@ def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray, labels: n
         findings += _about_outcome(str(name), of_outcome) + _about_treatment(
             str(name), each.max(axis=0, initial=0.0), labels
         )
-    return findings + (_together(numeric, outcome[:, 0]) if alone < EXPLAINS else [])
+    return findings + (_together(numeric, centred) if alone < EXPLAINS and centred.any() else [])
 
 
 def _about_outcome(name: str, share: float) -> list[Finding]:

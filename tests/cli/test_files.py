@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,21 @@ def two_sheets(path: Path) -> None:
     with pd.ExcelWriter(path) as book:
         pd.DataFrame({"about": ["trial of 2024"]}).to_excel(book, sheet_name="read me", index=False)
         people().to_excel(book, sheet_name="the data", index=False)
+
+
+def units(path: Path) -> None:
+    header, rows = people().to_csv(index=False).split("\n", 1)
+    path.write_text(f"{header}\nyears,,,,,\n{rows}")
+
+
+def two_tables(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("a.csv", "b.csv"):
+            archive.writestr(name, people().to_csv(index=False))
+
+
+def _some_blank(cells: pd.Series) -> list[str]:
+    return [" " if k % 5 == 0 else cell for k, cell in enumerate(cells)]
 
 
 def _with_suffix(labels: pd.Series, suffix: str) -> np.ndarray:
@@ -183,6 +199,33 @@ CASES = [
          in_python=False),
     Case("base.pkl", lambda path: people().to_pickle(path), refused=("is a pickle, which runs whatever program",),
          in_python=False),
+    Case("blank cells.csv", csv(lambda: people(city=_some_blank(people()["city"]))), says=("covariates age, bmi",)),
+    Case("a separator line.csv", lambda path: path.write_text("sep=;\n" + people().to_csv(index=False, sep=";"))),
+    Case("a title.csv", lambda path: path.write_text("My trial\n\n" + people().to_csv(index=False)),
+         refused=("delete the lines above the header",), in_python=False),
+    Case("a torn quote.csv", lambda path: path.write_text(people().to_csv(index=False).replace("drug", '"drug', 1)),
+         refused=("a quotation mark is opened there and not closed",), in_python=False),
+    Case("printed.txt", lambda path: path.write_text(people().to_string(index=False)),
+         refused=("has blanks between its cells; save it with commas or tabs",), in_python=False),
+    Case("units.csv", units,
+         refused=("It may be a line of units, or a second header ('years'): delete it",), in_python=False),
+    Case("two tables.zip", two_tables, refused=("leave one table in the archive",), in_python=False),
+    Case("a book.csv", lambda path: path.write_bytes(b"PK\x03\x04" + bytes(99)),
+         refused=("or a zip archive: do that, or save its table as 'CSV UTF-8'",), in_python=False),
+    Case("nested.json", lambda path: people(seen=[[1, 2]] * N).to_json(path, orient="records"),
+         refused=("Column 'seen' holds lists or tables", "leave it out by --exclude")),
+    Case("no list.json", lambda path: path.write_text('{"a": 1}'), refused=("is JSON, but no list of rows",),
+         in_python=False),
+    Case("detection.csv", csv(some("<0.5", 20)), refused=("the first '<0.5' in row 1 below the header (text)",),
+         in_python=False),
+    Case("one outcome.csv", csv(lambda: people(y=3)),
+         refused=("Column 'y' (--outcome) is 3 in all rows, so that no treatment is better by it",), in_python=False),
+    Case("no covariates.csv", csv(lambda: people(**dict.fromkeys(NAMES, np.nan))),
+         refused=("No covariate has a value in any row (age, bmi, sex, ...)",)),
+    Case("huge.csv", csv(lambda: people(y=people()["y"] * 1e200)),
+         refused=("--outcome holds values beyond 1e+151, too large to compute with; rescale it",)),
+    Case("constants.csv", csv(lambda: people(age=1, bmi=2.5, sex="f", city="K")), says=("city is K in all rows",)),
+    Case("tiny.csv", csv(lambda: people(y=people()["y"] * 1e-310)), says=("rows 240",)),
 ]  # fmt: skip
 BY_NAME = {case.name: case for case in CASES}
 TAKEN = [case.name for case in CASES if not case.refused]
@@ -302,3 +345,39 @@ def test_sheets_that_were_not_read_are_named(written):
     assert "several sheets" not in said
     refused(check(path, "--sheet", "data"), "has no sheet 'data' (--sheet); its sheets are read me, the data")
     refused(check(path), "'sheets.xlsx' has several sheets; 'read me' was read, and not 'the data' (--sheet)")
+
+
+def test_cells_of_blanks_are_missing_for_a_design_and_its_rule(written, tmp_path):
+    _, path = written("blank cells.csv")
+    frame = read_table(path).frame
+    assert frame["city"].isna().sum() == N / 5
+    code, _, err = run("design", path, *ROLES, *QUICK, "--covariates", "city", "-o", tmp_path / "out")
+    assert code == 0, err
+    code, _, err = run("predict", tmp_path / "out" / "tree.json", path)
+    assert (code, err) == (0, "")  # and no warning of a city that was not seen before
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([-1.0, *[1.0] * (N - 1)], "--weights has 1 negative values"),
+        ([0.0] * N, "--weights is zero in all rows"),
+        ([np.inf, *[1.0] * (N - 1)], "Column 'w' (--weights) is infinite in 1 of 240 rows"),
+        (["x", *[1.0] * (N - 1)], "Column 'w' (--weights) holds texts, not numbers"),
+    ],
+)
+def test_weights_that_are_none(tmp_path, weights, words):
+    people(w=weights).to_csv(tmp_path / "w.csv", index=False)
+    refused(check(tmp_path / "w.csv", "--weights", "w"), words)
+
+
+@pytest.mark.parametrize("name", ["klingon", "base64", "rot13", "nul\0"])
+def test_encodings_that_are_none_of_texts(written, name):
+    _, path = written("plain.csv")
+    refused(check(path, "--encoding", name), "is no encoding of texts; say latin-1, cp1252 or utf-16")
+
+
+def test_one_outcome_for_all_is_serious_in_python(written):
+    _, path = written("one outcome.csv")
+    found = Study(read_table(path).frame, treatment="arm", outcome="y").check().of("serious")
+    assert [(finding.kind, finding.found) for finding in found] == [("constant outcome", "is 3 in all rows")]

@@ -84,7 +84,7 @@ BAD_OPTIONS = {
     "propensity column": (["--propensity", "age"], ["'age' (--propensity)", "between 0 and 1"]),
     "direction": (["--direction", "up"], ["--direction", "'up'"]),
     "depth": (["--max-depth", "-1"], ["--max-depth"]),
-    "leaf": (["--min-samples-leaf", "500"], ["min_samples_leaf"]),
+    "leaf": (["--min-samples-leaf", "500"], ["--min-samples-leaf 500 asks for more than the 240 rows"]),
     "folds": (["--cv", "1"], ["--cv"]),
     "leaves": (["--max-leaf-nodes", "0"], ["--max-leaf-nodes"]),
     "cost without a column": (["--feature-cost", "2"], ["--feature-cost '2'", "COLUMN=X"]),
@@ -94,14 +94,14 @@ BAD_OPTIONS = {
     "cost in words": (["--feature-cost", "age=dear"], ["cost of 'age' as 'dear'", "age=2"]),
     "negative cost": (["--feature-cost", "age=-1"], ["cost of 'age' as '-1'"]),
     "cost twice": (["--feature-cost", "age=1", "--feature-cost", "age=2"], ["cost of 'age' twice"]),
-    "limit of no cost": (["--max-expected-cost", "3"], ["max_expected_cost", "pass feature_costs"]),
-    "negative limit": (["--max-expected-cost", "-3", "--feature-cost", "age=1"], ["max_expected_cost", ">= 0"]),
-    "repeated": (["--repeated-features", "no"], ["repeated_features must be 'charged' or 'free'"]),
+    "limit of no cost": (["--max-expected-cost", "3"], ["--max-expected-cost", "pass --feature-cost"]),
+    "negative limit": (["--max-expected-cost", "-3", "--feature-cost", "age=1"], ["--max-expected-cost", ">= 0"]),
+    "repeated": (["--repeated-features", "no"], ["--repeated-features must be 'charged' or 'free'"]),
     "group of no covariate": (["--feature-group", "age,incme"], ["'incme' (--feature-group)"]),
-    "group without costs": (["--feature-group", "age,income"], ["pass feature_costs"]),
+    "group without costs": (["--feature-group", "age,income"], ["pass --feature-cost"]),
     "share without a treatment": (["--max-share", "0.3"], ["--max-share '0.3' cannot be read", "drug=0.3"]),
     "share in words": (["--max-share", "drug=few"], ["--max-share 'drug=few'"]),
-    "share of nobody": (["--max-share", "zzz=0.3"], ["max_share names treatment zzz"]),
+    "share of nobody": (["--max-share", "zzz=0.3"], ["--max-share names treatment zzz"]),
     "share twice": (["--min-share", "drug=0.3", "--min-share", "drug=0.4"], ["--min-share names 'drug' twice"]),
     "budget without costs": (["--budget", "3"], ["--budget needs", "--budget-cost drug=1"]),
     "costs without a budget": (["--budget-cost", "drug=3"], ["no budget"]),
@@ -112,7 +112,7 @@ BAD_OPTIONS = {
     "unknown option": (["--depth", "2"], ["--depth"]),
     "outcome as covariate": (["--covariates", "age,y"], ["'y'", "is the outcome"]),
     "treatment as confounder": (["--confounders", "arm"], ["'arm'", "is the treatment"]),
-    "jobs": (["--jobs", "0"], ["n_jobs"]),
+    "jobs": (["--jobs", "0"], ["--jobs must be a number of processes"]),
     "data twice": (["--dataset", "nsw"], ["not both"]),
     "data directory alone": (["--data-dir", "x"], ["--data-dir"]),
     "weights": (["--weights", "region"], ["'region'", "not numbers"]),
@@ -170,3 +170,17 @@ def test_gaps_where_every_row_needs_a_value(tmp_path, column):
 def test_all_that_must_be_named_is_asked_for_at_once(csv):
     refused(run("check", csv), "--treatment and --outcome are missing; name the columns, two of age, income")
     refused(run("check", csv, "--treatment", "arm"), "--outcome is missing; name the column, one of age, income")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--min-samples-leaf", "--min-samples-leaf 500 asks for more than the 240 rows that there are; lower it."),
+        ("--min-samples-per-treatment", "asks for more than the 1"),
+    ],
+)
+def test_leaves_that_all_rows_would_not_fill(csv, tmp_path, option, words):
+    """Said before anything is fitted, in the command line's words."""
+    result = design(csv, tmp_path / "out", option, "500")
+    refused(result, words)
+    assert "Outcome models" not in result[2]

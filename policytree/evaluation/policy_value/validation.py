@@ -151,15 +151,15 @@ def refuse_small_arms(seen: Observed, needed: int, folds: str, lower: str, where
     InputError
     """
     known = slice(None) if seen.seen is None else seen.seen
-    arm, unit = seen.arm[known], "rows"
+    arm, unit = seen.arm[known], "row"
     if seen.study is not None:
         arm = seen.arm[seen.study]
     elif seen.groups is not None:
-        arm, unit = np.unique(np.column_stack([arm, seen.groups[known]]), axis=0)[:, 0], "clusters"
+        arm, unit = np.unique(np.column_stack([arm, seen.groups[known]]), axis=0)[:, 0], "cluster"
     counts = np.bincount(arm, minlength=seen.n_arms)
     k = int(counts.argmin())
     if counts[k] < needed:
-        unit += "" if seen.seen is None else " with an outcome"
+        unit += ("" if counts[k] == 1 else "s") + ("" if seen.seen is None else " with an outcome")
         raise InputError(
             f"{seen.what.capitalize()} {seen.treatments[k]!s}{where} has {counts[k]} {unit}, but {folds} {needed}; "
             f"lower {lower}, merge it with another {seen.what} or leave its rows out."

@@ -96,6 +96,8 @@ def _balance(material: Material) -> tuple[Block, ...]:
     size = size.drop(index=Covariates.fit(covariates).second_levels(), errors="ignore")
     last = size.columns[-1]
     size = size.dropna(subset=[last])  # a constant column has no standardised difference
+    if size.empty:
+        return tuple(said)
     size = size.sort_values(last, ascending=False)
     largest, name = float(size[last].iloc[0]), size.index[0]
     how = "After weighting" if weighted else "As randomised (the same chances for everybody leave nothing to weight)"
