@@ -190,7 +190,7 @@ def test_the_rule_shown_is_compared_with_those_judged(trial):
     fitted.rewards_ = np.zeros((300, 2))
     assert evaluate(fitted, trial).agreement == 1.0
     assert evaluate(Fake(), trial).agreement is None
-    assert "no row is left to judge it" in str(evaluate(fitted, trial))
+    assert "no row is left for that" in str(evaluate(fitted, trial))
 
 
 # --- the verdict ---
@@ -265,7 +265,7 @@ def test_a_real_table_says_what_it_is_of(rng):
     data = {"Y": rng.normal(size=n), "T": T, "X": X, "propensity": 0.5}
     table = cross_val_policy_value(model.fit(**data), **data, random_state=0)
     assert "cross-fitting over 5 folds, repeated 5 times" in str(table) and "25 rules" in str(table)
-    assert 0.0 <= table.agreement <= 1.0 and "no row is left to judge it" in str(table)
+    assert 0.0 <= table.agreement <= 1.0 and "no row is left for that" in str(table)
 
 
 # --- what the numbers are of ---
