@@ -370,7 +370,15 @@ def design(
             metavar="N",
         ),
     ] = None,
-    max_leaf_nodes: Annotated[int | None, _option("Most leaves.", _TREE, min=1, metavar="N")] = None,
+    max_leaf_nodes: Annotated[
+        str | None,
+        _option(
+            "Most leaves; auto, with --max-depth auto: the fewest whose value, on rows that trees were not learnt "
+            "from, is within one standard error of the best. Default: as many as the depth allows.",
+            _TREE,
+            metavar="N",
+        ),
+    ] = None,
     feature_cost: Annotated[
         list[str] | None,
         _option(

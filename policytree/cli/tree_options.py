@@ -94,13 +94,28 @@ def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, s
 
 
 def tree_size(options: dict) -> dict[str, Any]:
-    """Depth and price of a leaf: as asked; what was not said is chosen by the data, or 0 beside a given depth."""
+    """Depth, price of a leaf, most leaves: as asked; a price that nobody said is chosen by data, or 0 with a depth."""
     depth, price = options["max_depth"], options["regularization"]
-    if depth != AUTO:
-        if not depth.isdecimal() or len(depth) > MOST_DIGITS:
-            raise InputError(f"--max-depth must be a whole number >= 0, or {AUTO}; got {quoted(depth)}.")
-        depth = int(depth)
-    return {"max_depth": depth, "regularization": (AUTO if depth == AUTO else 0.0) if price is None else price}
+    depth, leaves = (
+        _number_or_auto("max_depth", depth, 0),
+        _number_or_auto("max_leaf_nodes", options["max_leaf_nodes"], 1),
+    )
+    if leaves == AUTO and depth != AUTO:
+        raise InputError(
+            "--max-leaf-nodes auto goes with --max-depth auto; leave that out, or give a number of leaves."
+        )
+    price = (AUTO if depth == AUTO else 0.0) if price is None else price
+    return {"max_depth": depth, "regularization": price, "max_leaf_nodes": leaves}
+
+
+def _number_or_auto(name: str, text: str | None, least: int) -> int | str | None:
+    """A whole number, "auto", or None where nobody gave one."""
+    if text is None or text == AUTO:
+        return text
+    if not text.isdecimal() or len(text) > MOST_DIGITS or int(text) < least:
+        option = f"--{name.replace('_', '-')}"
+        raise InputError(f"{option} must be a whole number >= {least}, or {AUTO}; got {quoted(text)}.")
+    return int(text)
 
 
 def leaf_sizes(options: dict, study: Study, judging: float) -> dict[str, int]:

@@ -482,3 +482,13 @@ def test_no_budget_is_drawn_where_nothing_was_said_to_cost(designed):
     folder, _, _ = designed
     report = (folder / "out" / "report.txt").read_text()
     assert "Whom first?" in report and "budget" not in report.split("Whom first?")[1].split("Hidden")[0]
+
+
+def test_the_fewest_leaves_are_chosen_on_request(csv, tmp_path):
+    how = ("--cv", "2", "--repeats", "1", "--propensity", "0.5")
+    code, _, err = design(csv, tmp_path / "out", "--max-leaf-nodes", "auto", *how)
+    assert code == 0, err
+    assert from_json((tmp_path / "out" / "tree.json").read_text()).n_leaves == 2
+    text = flat((tmp_path / "out" / "report.txt").read_text())
+    assert "and at most 2 leaves, chosen by" in text and "the fewest whose value is within one standard error" in text
+    refused(design(csv, tmp_path / "no", "--max-depth", "1", "--max-leaf-nodes", "auto"), "goes with --max-depth auto")
