@@ -263,7 +263,8 @@ def test_python_and_design_pass_the_same_gates(effect, tmp_path):
 def test_trials_are_not_asked_what_observational_studies_are():
     """Few rows, second models and hidden confounders do not matter where treatments were drawn by lot."""
     X, T, Y = trial(n=200, effect=1.0)
-    for how in ({"randomized": True}, {"propensity": {"drug": 0.5, "placebo": 0.5}}):
+    known = {"propensity": {"drug": 0.5, "placebo": 0.5}}
+    for how in ({"randomized": True}, known, {**known, "randomized": False}):
         found = judged(X, T, Y, control="placebo", **how)
         assert found.strength == "supported" and found.rule == "always drug"
         assert not {"rows", "other models", "hidden confounder"} & set(states(found))

@@ -81,7 +81,7 @@ def test_report_and_picture_and_leaves(designed):
     report = (folder / "out" / "report.txt").read_text()
     assert "age ≤" in report
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4 and "Use the policy tree. " in page
+    assert page.count("<svg") == 4 and "Use the policy tree: give drug to those with age" in page
     command = "policytree design trial.csv --treatment arm --outcome y --propensity 0.5 --cluster clinic --max-depth 1"
     assert command in " ".join(report.split()).replace(f"{folder}/", "")
     assert {line for line in out.splitlines() if line != line.rstrip()} == set()
@@ -442,7 +442,7 @@ def test_the_smallest_leaves_are_said_and_can_be_any(csv, tmp_path):
 
 
 def test_a_tree_that_is_not_recommended_says_so_everywhere(tmp_path):
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(2)
     frame = pd.DataFrame({"age": rng.integers(20, 80, 160), "arm": np.resize(["drug", "placebo"], 160)})
     frame["y"] = rng.normal(size=160)
     frame.to_csv(tmp_path / "trial.csv", index=False)
