@@ -4,7 +4,8 @@
 
 Each cell is a design of which ``--draws`` data sets are drawn; nuisances are linear, trees of depth one, one repetition
 of two folds. Clean designs: the share of verdicts that are "supported", and for the rest the gate that failed. Broken
-questions: the share that is refused or "cannot be said". Kept in ``benchmarks/results/verdicts.json``.
+questions: the share that is refused or "cannot be said". Fragile ones: the share that is at least marked. Kept in
+``benchmarks/results/verdicts.json``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from policytree.exceptions import InputError
 RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 
 
-def draw(rng, n=300, arms=("drug", "placebo"), *, kind="trial", effect=0.3):
+def draw(rng, n=300, arms=("drug", "placebo"), *, kind="trial", effect=0.3, strength=0.6):
     """Covariates, treatment and outcome of a study, and the arguments that state its design."""
     X = pd.DataFrame(
         {"age": rng.integers(20, 80, n), "bmi": rng.normal(27, 4, n).round(1), "sex": rng.integers(2, size=n)}
@@ -40,7 +41,7 @@ def draw(rng, n=300, arms=("drug", "placebo"), *, kind="trial", effect=0.3):
         X["site"] = high
         options |= {"strata": high, "propensity": pd.DataFrame({arms[0]: share, arms[1]: 1 - share})}
     elif kind == "observational":
-        codes = (rng.random(n) > 1 / (1 + np.exp(-0.6 * z))).astype(int)
+        codes = (rng.random(n) > 1 / (1 + np.exp(-strength * z))).astype(int)
     else:
         codes = rng.integers(K, size=n)
         options["propensity"] = dict.fromkeys(arms, 1 / K)
@@ -110,7 +111,7 @@ CLEAN = {
     "three arms, n = 1,000": lambda rng: draw(rng, 1000, ("high", "low", "placebo")),
     "strata, n = 300": lambda rng: draw(rng, kind="strata"),
     "strata, n = 1,000": lambda rng: draw(rng, 1000, kind="strata"),
-    "observational, n = 1,000": lambda rng: draw(rng, 1000, kind="observational"),
+    "observational, effect 1, n = 1,000": lambda rng: draw(rng, 1000, kind="observational", effect=1.0),
 }
 BROKEN = {
     "harm by its name, no direction": named_harm,
@@ -121,6 +122,13 @@ BROKEN = {
     "disguised censoring": censored,
     "repeated ids": repeated_ids,
     "chances wrong by stratum": wrong_by_stratum,
+}
+
+
+FRAGILE = {
+    "observational, n = 300": lambda rng: draw(rng, kind="observational"),
+    "observational, age does as much as the drug": lambda rng: draw(rng, 1000, kind="observational", strength=1.2),
+    "an open name, no direction": lambda rng: draw(rng) | {"direction": None},
 }
 
 
@@ -142,7 +150,11 @@ def cell(make, draws: int) -> dict:
     """Shares over the draws, with Monte-Carlo errors, and the gates that failed."""
     found = [verdict(make(np.random.default_rng(seed))) for seed in range(draws)]
     out: dict = {"draws": draws}
-    for name, states in (("supported", ("supported",)), ("stopped", ("refused", "cannot be said"))):
+    for name, states in (
+        ("supported", ("supported",)),
+        ("marked", ("fragile", "refused", "cannot be said")),
+        ("stopped", ("refused", "cannot be said")),
+    ):
         share = float(np.mean([strength in states for strength, _ in found]))
         out[name], out[f"{name}_error"] = share, float(np.sqrt(share * (1 - share) / draws))
     return out | {"gates": dict(Counter(gate for _, gates in found for gate in gates))}
@@ -154,13 +166,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=60)
     draws = parser.parse_args().draws
     warnings.simplefilter("ignore")
-    results: dict = {"clean": {}, "broken": {}}
-    for kind, cells in (("clean", CLEAN), ("broken", BROKEN)):
+    results: dict = {"clean": {}, "broken": {}, "fragile": {}}
+    shown_of = {"clean": "supported", "broken": "stopped", "fragile": "marked"}
+    for kind, cells in (("clean", CLEAN), ("broken", BROKEN), ("fragile", FRAGILE)):
         for name, make in cells.items():
             start = time.process_time()
             results[kind][name] = found = cell(make, draws)
-            shown = found["supported" if kind == "clean" else "stopped"]
-            print(f"{kind:6} {name:32} {shown:.2f}  {found['gates']}  {time.process_time() - start:.0f} s", flush=True)
+            shown = found[shown_of[kind]]
+            print(f"{kind:7} {name:44} {shown:.2f}  {found['gates']}  {time.process_time() - start:.0f} s", flush=True)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 

@@ -266,8 +266,29 @@ def test_python_and_design_pass_the_same_gates(effect, tmp_path):
 def test_trials_are_not_asked_what_observational_studies_are():
     """Few rows, second models and hidden confounders do not matter where treatments were drawn by lot."""
     X, T, Y = trial(n=200, effect=1.0)
-    for how in ({"randomized": True}, {"propensity": {"drug": 0.5, "placebo": 0.5}}):
+    known = {"propensity": {"drug": 0.5, "placebo": 0.5}}
+    for how in ({"randomized": True}, known, {**known, "randomized": False}):
         found = judged(X, T, Y, control="placebo", **how)
         assert found.strength == "supported" and found.rule == "always drug"
         assert not {"rows", "other models", "hidden confounder"} & set(states(found))
     assert states(judged(X, T, Y, control="placebo"))["rows"] == "fragile"
+
+
+def test_small_trials_are_not_fragile_on_the_command_line(tmp_path):
+    """By --randomized, and by probabilities with labels; without either the rows are few."""
+    X, T, Y = trial(n=200, effect=1.0)
+    X.assign(arm=T, score=Y).to_csv(tmp_path / "trial.csv", index=False)
+    for how in (["--randomized"], ["--propensity", "drug=0.5,placebo=0.5"], []):
+        code, out, err = run(
+            "design", tmp_path / "trial.csv", "--treatment", "arm", "--outcome", "score", "--direction", "maximize",
+            "--max-depth", "1", "--cv", "2", "--repeats", "1", "--stability", "0", "--json", "-o", tmp_path / "out",
+            *how,
+        )  # fmt: skip
+        assert code == 0, err
+        found = json.loads(out)
+        gates = {gate["name"]: gate["state"] for gate in found["verdict"]["gates"]}
+        rules = [row["rule"] for row in found["values"]]
+        if how:
+            assert found["verdict"]["strength"] == "supported" and "rows" not in gates and "as randomised" in rules
+        else:
+            assert gates["rows"] == found["verdict"]["strength"] == "fragile" and "status quo" in rules

@@ -72,8 +72,10 @@ def test_the_table_has_the_values_of_the_training_rows(learnt):
     shares = np.concatenate([np.bincount(fold) / len(fold) for fold in folds]) / 2
     assert frame.loc[POLICY, "training_value"] == pytest.approx(shares @ values, rel=1e-9), "what the search maximised"
     assert frame.loc[POLICY, "optimism"] > frame.loc["no tree", "optimism"]
-    assert "On the rows that chose it the policy tree seems worth" in str(table)
-    assert "expected to flatter themselves by; that of these very rules may lie outside." in str(table)
+    assert "On the rows that chose it the policy tree appears to bring" in str(table)
+    assert "to be expected of rules learnt from this many rows; that of these particular rules may lie outside." in str(
+        table
+    )
     assert "optimism" not in table.to_frame()
 
 

@@ -17,6 +17,7 @@ from policytree.evaluation.inference.best_arm import compare_with_best_arm
 from policytree.evaluation.policy_value.fixed_rules import compare_rules
 from policytree.evaluation.policy_value.gate import Gate
 from policytree.evaluation.policy_value.verdict import Reason, Rules, decide
+from policytree.report.sections.values import other_interval
 from policytree.trees.text import rule_sentence
 
 ARMS = ("always a", "always b", "always c")
@@ -345,3 +346,17 @@ def test_the_verdict_says_what_it_rests_on_only_where_something_is_recommended()
     lot = Gate("assignment", "supported", "treatments were assigned at random")
     assert str(decided(means(b=1.0)).through([lot])).endswith(" Treatments were assigned at random.")
     assert "at random" not in str(decided(means()).through([lot]))
+
+
+@pytest.mark.parametrize("harm", [0.0, 2.0])
+def test_a_report_says_why_the_verdict_has_another_interval_than_the_table(rng, harm):
+    """Several rules could have been recommended: the verdict's interval of the tree is wider than the pair's own."""
+    n = 300
+    rewards = pd.DataFrame({name: rng.normal(size=n) for name in ("a", "b", "c", "none")})
+    policy = np.where(rng.random(n) < 0.5, "a", "b")
+    found = compare_rules(policy, rewards - harm * (rewards.columns == "none"), rng.normal(size=n), control="none")
+    gain, own = found.verdict.tree, found.differences["always none"]
+    said = other_interval(found)
+    assert gain.adjusted == bool(said) == (gain.lower < own.lower - 1e-6 and gain.upper > own.upper + 1e-6)
+    if said:
+        assert f"[{gain.lower:.{found.digits}f}, {gain.upper:.{found.digits}f}], is wider than the table's" in said[0]

@@ -207,6 +207,15 @@ def design(
             metavar="P",
         ),
     ] = None,
+    randomized: Annotated[
+        bool,
+        _option(
+            "Treatments were drawn by lot, with probabilities that --propensity does not say: they are estimated, but "
+            "nothing hidden decided, and nobody would get the mixture that was drawn.",
+            _COLUMNS,
+            "--randomized",
+        ),
+    ] = False,
     control: Annotated[
         str | None,
         _option(
@@ -362,7 +371,15 @@ def design(
             metavar="N",
         ),
     ] = None,
-    max_leaf_nodes: Annotated[int | None, _option("Most leaves.", _TREE, min=1, metavar="N")] = None,
+    max_leaf_nodes: Annotated[
+        str | None,
+        _option(
+            "Most leaves; auto, with --max-depth auto: the fewest whose value, on rows that trees were not learnt "
+            "from, is within one standard error of the best. Default: as many as the depth allows.",
+            _TREE,
+            metavar="N",
+        ),
+    ] = None,
     feature_cost: Annotated[
         list[str] | None,
         _option(
@@ -549,7 +566,7 @@ def design(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
         tuple(arm_cost or ()), event_column, horizon, target, cause, entry_column, missing_outcome,
         instrument, tuple(offer_cost or ()), taker_cost, tuple(limit or ()), tuple(at_least or ()), also,
-        tuple(parity or ()), tuple(value_parity or ()), worst_group, subgroups,
+        tuple(parity or ()), tuple(value_parity or ()), worst_group, subgroups, randomized=randomized,
     )  # fmt: skip
     tree = {
         "max_depth": max_depth,

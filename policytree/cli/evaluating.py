@@ -80,6 +80,9 @@ def evaluate(
             "design where they were known, else estimated.",
         ),
     ] = None,
+    randomized: Annotated[
+        bool, typer.Option("--randomized", help="Treatments were drawn by lot in these rows, as for design.")
+    ] = False,
     control: Annotated[
         str | None,
         typer.Option(
@@ -166,7 +169,7 @@ def evaluate(
         arm_cost=tuple(arm_cost or ()), event_column=event_column, horizon=horizon, target=target, cause=cause,
         entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument, taker_cost=taker_cost,
         limit=tuple(limit or ()), at_least=tuple(at_least or ()), also=also, parity=tuple(parity or ()),
-        value_parity=tuple(value_parity or ()), subgroups=subgroups,
+        value_parity=tuple(value_parity or ()), subgroups=subgroups, randomized=randomized,
     )  # fmt: skip
     judge(
         tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json,

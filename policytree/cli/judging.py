@@ -418,7 +418,7 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
     mean = study.mean_outcome
     text = (
         f"{mean[0].upper()}{mean[1:]} if everybody followed the rule; {better} is better, and a difference {sign} zero "
-        f"speaks for the tree. {status_quo_words(values.estimates)} "
+        f"favours the tree. {status_quo_words(values.estimates)} "
         f"{' '.join([values.against_best.statement(values.digits), WHY_WIDER, *other_interval(values)])} "
         f"By {rows} of {study.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
         f"{study.propensity_text}. The tree was not learnt again; values and intervals hold only if all rows are new. "

@@ -292,15 +292,20 @@ def _path(job: Job, fitted: Fitted) -> Any:
     """The best trees of all budgets, on the rows that chose the tree."""
     tree = {name: value for name, value in job.tree.items() if name not in ("budget", "budget_costs", "time_limit")}
     limit = job.tree["time_limit"] if job.tree["time_limit"] is not None else PATH_SECONDS
-    tree |= {"max_depth": fitted.estimator.max_depth_, "regularization": fitted.estimator.regularization_}
+    tree |= _size(fitted.estimator)
     estimator = PolicyTree(direction=fitted.study.direction, time_limit=limit, **tree)
     return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.rewards_, **_rows(job, fitted))
+
+
+def _size(model: DRPolicyTree) -> dict[str, Any]:
+    """The size of the trees among which the one that is shown was found."""
+    return {name: getattr(model, f"{name}_") for name in ("max_depth", "regularization", "max_leaf_nodes")}
 
 
 def _not_asked(job: Job, fitted: Fitted, unseen: list[str], further: dict[str, str]) -> list[Any]:
     """Without limits, what the best tree gains that may ask about columns whose groups are compared: a sentence."""
     model, study, seconds = fitted.estimator, fitted.study, job.tree["time_limit"]
-    tree = without_limits(model).set_params(max_depth=model.max_depth_, regularization=model.regularization_)
+    tree = without_limits(model).set_params(**_size(model))
     tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
     rows, given = fitted.learning, _rows(job, fitted)
     without, full = (
@@ -327,7 +332,7 @@ def _front(job: Job, fitted: Fitted) -> ParetoPath:
     """The best trees of all limits on the one outcome, on the rows that chose the tree."""
     model, seconds = fitted.estimator, job.tree["time_limit"]
     (name,) = job.tree["limits"]
-    tree = without_limits(model).set_params(max_depth=model.max_depth_, regularization=model.regularization_)
+    tree = without_limits(model).set_params(**_size(model))
     tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
     outcome = model.outcome_estimators_[name].rewards_, fitted.study.limits.outcomes[name]
     rows = _rows(job, fitted)

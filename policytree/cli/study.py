@@ -85,6 +85,7 @@ class Roles:
     value_parity: tuple[str, ...] = ()
     worst_group: str | None = None
     subgroups: str | None = None
+    randomized: bool = False
     arms: tuple[str, ...] = ()  # labels of combined treatments, where a tree knows them
 
     @property
@@ -445,6 +446,7 @@ def study_from_dataset(name: str, data_dir: str | None, roles: Roles) -> Study:
         direction=roles.direction or (dataset.direction if own_direction else None),
         exclude=roles.exclude,
         event=roles.event,
+        randomized=roles.randomized,
         arm_cost=roles.arm_cost,
         offer_cost=roles.offer_cost,
         taker_cost=roles.taker_cost,
@@ -570,7 +572,7 @@ def _build(
         str(source), frame, roles.treatment, roles.outcome, unit, direction, tuple(covariates), tuple(confounders),
         roles.cluster, roles.weights, propensity, text, observed, tuple(notes), strata, arm_costs, roles.event,
         roles.direction, _option_of(roles.propensity, known), chances, options, how, offer_costs,
-        taker_cost, limits=limits, combined=combined, randomized=propensity is not None or in_trial,
+        taker_cost, limits=limits, combined=combined, randomized=propensity is not None or in_trial or roles.randomized,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.cli.first_checks import depth_of
+from policytree.cli.first_checks import MOST_DIGITS, depth_of
 from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.common.option_words import typed
@@ -95,9 +95,24 @@ def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, s
 
 
 def tree_size(options: dict) -> dict[str, Any]:
-    """Depth and price of a leaf: as asked; what was not said is chosen by the data, or 0 beside a given depth."""
+    """Depth, price of a leaf, most leaves: as asked; a price that nobody said is chosen by data, or 0 with a depth."""
     depth, price = depth_of(options["max_depth"]), options["regularization"]
-    return {"max_depth": depth, "regularization": (AUTO if depth == AUTO else 0.0) if price is None else price}
+    leaves = _leaves_of(options["max_leaf_nodes"])
+    if leaves == AUTO and depth != AUTO:
+        raise InputError(
+            "--max-leaf-nodes auto goes with --max-depth auto; leave that out, or give a number of leaves."
+        )
+    price = (AUTO if depth == AUTO else 0.0) if price is None else price
+    return {"max_depth": depth, "regularization": price, "max_leaf_nodes": leaves}
+
+
+def _leaves_of(text: str | None) -> int | str | None:
+    """The most leaves that --max-leaf-nodes asks for: a number, that the data choose it, or None."""
+    if text is None or text == AUTO:
+        return text
+    if not text.isdecimal() or len(text) > MOST_DIGITS or int(text) < 1:
+        raise InputError(f"--max-leaf-nodes must be a whole number >= 1, or {AUTO}; got {quoted(text)}.")
+    return int(text)
 
 
 def smallest_leaves(options: dict, study: Study, judging: float) -> dict[str, int]:

@@ -78,7 +78,8 @@ class PolicyTree(_FittedPolicy):
         gain no more than by chance are left out.
     max_leaf_nodes : int, "auto" or None, default None
         Largest number of leaves. "auto", with ``max_depth="auto"``: the fewest leaves of trees of the chosen depth
-        whose cross-validated value is within one standard error of the best.
+        whose cross-validated value is within one standard error of the best. Half as many splits are then on noise, but
+        where all leaves are needed the rule is worse for it (``benchmarks/fewest_leaves.py``), so it is no default.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf.
     min_samples_per_treatment : int, default 0

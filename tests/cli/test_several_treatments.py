@@ -127,3 +127,4 @@ def test_chances_of_levels(tmp_path):
     assert "high + physio 0.1" in " ".join(out.split()) and "control neither" in " ".join(out.split())
     design = json.loads((tmp_path / "out" / "tree.json").read_text(encoding="utf-8"))["design"]
     assert "high + physio=0.1" in design["propensity_option"]
+    assert not (tmp_path / "out" / "tree.png").exists(), "there is no tree to draw"

@@ -48,7 +48,7 @@ def test_the_report_says_whom_it_is_about(designed):
     assert "Weighted to the 160 people of the target, the 240 rows of the study are as good as" in text
     assert "effects are learnt from the 240 rows of the study" in text
     assert "would be undone if, at the same covariates, effects in the target were smaller by" in text
-    assert "As randomised: the mixture of treatments that the lot drew" in text
+    assert "As randomised: the mixture of treatments in the trial" in text
     assert "Use the policy tree" in " ".join(out.split()) and "400 rows" in out
     assert "of study and target together" in text and "for people of the target" not in text
     assert text.count("outside the study's range in some column (most in age") == 1  # and where else it was heard

@@ -114,7 +114,7 @@ def _estimators(job: Job, visits: Visits) -> tuple[list[DRPolicyTree], list[str]
     """An unfitted tree for every decision, with the smallest leaves that its people can fill; and words for these."""
     tree, out, notes = job.tree, [], []
     size = tree_size(tree)
-    plain: dict[str, Any] = {name: tree[name] for name in ("max_leaf_nodes", "time_limit", "n_jobs")}
+    plain: dict[str, Any] = {name: tree[name] for name in ("time_limit", "n_jobs")}
     asked = {name: tree[name] for name in ("min_samples_leaf", "min_samples_per_treatment")}
     for s, each in enumerate(visits.course.decisions):
         rows = np.flatnonzero(each.eligible)

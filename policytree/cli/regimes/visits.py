@@ -158,6 +158,7 @@ def refuse_single(job: Job) -> None:
         "--max-share": tree["max_share"], "--min-share": tree["min_share"], "--value-names": job.value_names,
         "--limit": roles.limit, "--at-least": roles.at_least, "--also": roles.also, "--parity": roles.parity,
         "--value-parity": roles.value_parity, "--worst-group": roles.worst_group, "--subgroups": roles.subgroups,
+        "--randomized": roles.randomized or None,
     }  # fmt: skip
     for option, value in given.items():
         if value not in (None, (), []):

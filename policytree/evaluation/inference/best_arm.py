@@ -12,7 +12,7 @@ from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text
 
 WHY_WIDER = (
-    "Its interval is not the one beside a single treatment: these rows had to name the best, which it allows for."
+    "This interval is not the one beside that treatment: it allows for the best having been picked by the same rows."
 )
 
 

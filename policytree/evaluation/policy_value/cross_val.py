@@ -230,6 +230,7 @@ def cross_val_policy_value(
     labels = seen.treatments.tolist()
     control = recognised_control(labels) if control is None else known_label(control, labels, "control")
     in_lottery = propensity is not None if randomized is None else randomized
+    by_lot = in_lottery or propensity is not None  # nothing but chance decided, whoever got the mixture before
     names = rule_names(seen, control, in_lottery)
     check = by_columns(
         check_study, X=X, T=T, Y=Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
@@ -243,7 +244,7 @@ def cross_val_policy_value(
     if second_opinion is not None:
         check_choice(second_opinion, "second_opinion", (AUTO, *PROPENSITY_LEARNERS))
     check_count(benchmarks, "benchmarks", 0)
-    if second_opinion == AUTO and in_lottery:
+    if second_opinion == AUTO and by_lot:
         second_opinion = None
     run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, other=second_opinion)
     refitter = Refitter(estimator, run, n_jobs, teller, executor)
@@ -266,7 +267,7 @@ def cross_val_policy_value(
     rewards = _rewards_check(data, drawn, repetitions, given, why)
     second = _second(second_opinion, judged_by, data, drawn, names, level)
     concealed = None
-    if benchmarks and not in_lottery and compared(table.verdict) is not None:
+    if benchmarks and not by_lot and compared(table.verdict) is not None:
         fit = {
             "Y": Y, "T": T, "X": X, "W": W, "groups": groups, "strata": strata, "sample_weight": sample_weight,
             **outcome,
@@ -277,7 +278,7 @@ def cross_val_policy_value(
             if model is not None:
                 rules = [codes_of(seen.treatments, repetition.policy, POLICY) for repetition in repetitions]
                 concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, fit)
-    evidence = Evidence(seen, ways, check, given, rewards, in_lottery, table.verdict.rule, second, concealed)
+    evidence = Evidence(seen, ways, check, given, rewards, by_lot, table.verdict.rule, second, concealed)
     verdict = table.verdict.through(gates_of(evidence))
     verdict = replace(verdict, words=replace(verdict.words, unit=short_unit(unit)))
     table = replace(table, verdict=verdict, hidden=concealed)

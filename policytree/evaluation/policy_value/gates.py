@@ -171,7 +171,7 @@ def rows_gate(seen: Observed) -> Gate:
     n, unit = (seen.n, "rows") if seen.groups is None else (len(np.unique(seen.groups)), "clusters")
     if seen.n >= FEW_ROWS:
         return Gate("rows", SUPPORTED, f"{seen.n:,} rows to estimate who got which treatment")
-    reason = f"With {n:,} {unit} and estimated probabilities of treatment, strong or curved confounding may remain"
+    reason = f"With {n:,} {unit} and estimated probabilities of treatment, strong or nonlinear confounding may remain"
     return Gate("rows", FRAGILE, reason, "State the probabilities if treatment was given by chance (--propensity).")
 
 

@@ -33,8 +33,8 @@ from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.observed import Observed
 
 OPTIMISM = (
-    "The interval of an optimism is of what rules learnt from so many rows are expected to flatter themselves by; that "
-    "of these very rules may lie outside."
+    "The interval is about the optimism to be expected of rules learnt from this many rows; that of these particular "
+    "rules may lie outside."
 )
 
 
@@ -294,19 +294,20 @@ class PolicyValueTable(Shown):
     def statements(self) -> tuple[str, ...]:
         """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""
         refits = len(self.trees)
-        rules = "one rule, learnt" if refits == 1 else f"{refits} rules, each learnt"
+        rules = "one rule was learnt" if refits == 1 else f"{refits} rules were learnt"
+        judged = "judged" if refits == 1 else "each judged"
         lines = [
             self.against_best.statement(self.digits),
-            f"By {self.validation.describe(self.n_repeats)}. The values are of {rules} (nuisance models and tree) "
-            "without the people it is judged on.",
+            f"By {self.validation.describe(self.n_repeats)}: {rules} (nuisance models and tree), {judged} on people "
+            "who had no part in it.",
         ]
         if self.validation.kind == SPLIT and self.agreement is None:
-            lines.append("A rule learnt from all rows, or from others, is another one.")
+            lines.append("A rule learnt from all rows, or from other rows, was not judged.")
         elif self.agreement is None:
-            lines.append("A rule learnt from all rows is another one: no row is left to judge it.")
+            lines.append("A rule learnt from all rows cannot be judged: no row is left for that.")
         else:
             lines.append(
-                "The rule learnt from all rows is another one, and no row is left to judge it; it gives "
+                "The rule learnt from all rows cannot be judged itself, since no row is left for that; it gives "
                 f"{self.agreement:.0%} of people the same treatment as the rules judged here."
             )
         if self.observed.instrument is not None:
@@ -324,8 +325,8 @@ class PolicyValueTable(Shown):
         for rule, found in self.optimism.items():
             gap = found.difference
             lines.append(
-                f"On the rows that chose it the {rule} seems worth {found.training_value:,.{digits}f}: its optimism is "
-                f"{gap.value:+,.{digits}f}, {100 * gap.level:g}% interval {interval_text(gap, digits)}."
+                f"On the rows that chose it the {rule} appears to bring {found.training_value:,.{digits}f}: its "
+                f"optimism is {gap.value:+,.{digits}f}, {100 * gap.level:g}% interval {interval_text(gap, digits)}."
             )
         return tuple(lines)
 

@@ -128,13 +128,13 @@ class RegimeValueTable(Shown):
             lines.append(self.against_once_text())
         rules = len(self.scores) * self.validation.n_fits
         lines.append(
-            f"By {self.validation.describe(len(self.scores))}. The values are of {rules} regimes, each learnt (models "
-            f"and trees of all stages) without the people it is judged on, by {WORDS[self.estimator]}."
+            f"By {self.validation.describe(len(self.scores))}: {rules} regimes were learnt (models and trees of all "
+            f"stages), each judged on people who had no part in it, by {WORDS[self.estimator]}."
         )
         if self.agreement is not None:
             lines.append(
-                "The regime learnt from all people is another one, and nobody is left to judge it; it gives the same "
-                f"treatment as the regimes judged here in {self.agreement:.0%} of the decisions."
+                "The regime learnt from all people cannot be judged itself, since nobody is left for that; it gives "
+                f"the same treatment as the regimes judged here in {self.agreement:.0%} of the decisions."
             )
         if self.restricted:
             lines.append(

@@ -24,8 +24,8 @@ from policytree.study_check import (
 )
 
 ESTIMATED = (
-    "The probabilities of {what} were estimated: the intervals count what chance does to them, but not by how much "
-    "the models of outcomes and of {what} are wrong."
+    "The probabilities of {what} were estimated: intervals include their sampling error, but not errors of the models "
+    "of outcomes and of {what}."
 )
 MUCH = 0.01  # share of the rows with values for which nobody got some treatment
 

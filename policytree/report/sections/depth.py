@@ -43,7 +43,12 @@ def depth_section(material: Material) -> Section | None:
         f"Depth {choice.max_depth} was chosen, by {choice.n_folds}-fold cross-validation of the rewards, "
         f"{choice.n_repeats} times; every refit behind the held-out values chose anew. A tree must gain more than one "
         "standard error over the best treatment for all, which was chosen and judged on all rows; of trees within half "
-        "a standard error of the best the smallest is taken. These gains chose the depth, so that the largest one "
-        "flatters itself: what the rule is worth stands under Value, held out."
+        "a standard error of the best the smallest is taken. These gains chose the depth, so the largest is "
+        "optimistic; the rule's value is under Value, held out."
     )
+    if choice.leaves is not None:
+        words += (
+            f" Of trees of that depth, those with at most {choice.max_leaf_nodes} leaves were chosen: the fewest whose "
+            "value is within one standard error of the best."
+        )
     return Section("depth", "How deep?", (Words(words), picture, about))

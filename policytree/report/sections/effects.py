@@ -65,11 +65,11 @@ def heterogeneity_section(material: Material) -> Section:
     speaks, costs = ("above" if study.direction == "maximize" else "below"), _before_costs(material)
     words = (
         f"Average: {study.mean_outcome} under the first treatment less that under the second{costs}"
-        f"{_of_target(material)}; {speaks} zero speaks for the first. Two tests, by {test.n:,} rows: of predicted "
+        f"{_of_target(material)}; {speaks} zero favours the first. Two tests, by {test.n:,} rows: of predicted "
         f"effects, each block by models of the blocks before it (p = {test.p_predicted:.2g}), and of effects that are "
         f"linear in the covariates (p = {test.p_linear:.2g}). Slope: how observed effects go with predicted ones, 1 if "
-        "these are right in size and 0 if they say nothing; its p value tests it against 0, and says nothing about "
-        "the average effect."
+        "these are right in size and 0 if they carry no information; its p value tests it against 0, and says nothing "
+        "about the average effect."
     )
     blocks: tuple[Block, ...] = (Words(str(test), "lead"), *tables, Words(words))
     return Section("heterogeneity", HETEROGENEITY, blocks)

@@ -26,7 +26,7 @@ from policytree.weighting.instrument import COMPLIERS
 PACKAGES = ("numpy", "numba", "scipy", "pandas", "scikit-learn", "econml", "statsmodels")
 SCOPE = (
     "The proof is about these rows and the rewards estimated for them: no allowed tree has a better objective. It says "
-    "nothing about other people: what the rule is worth for them is estimated, and stands under Value, held out."
+    "nothing about other people: what the rule is worth for them is estimated, under Value, held out."
 )
 ATHEY_WAGER = "Athey S, Wager S (2021). Policy learning with observational data. Econometrica 89(1), 133-161."
 ZHOU = (

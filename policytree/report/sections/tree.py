@@ -176,7 +176,7 @@ def _leaf_blocks(material: Material, summary: pd.DataFrame, values: Mapping[int,
     """The table of leaves, and the rows that it comes from."""
     honest = material.only(HonestLeaves)
     few = [f"leaf {leaf} has {text}" for leaf, text in summary["warning", ""].items() if text]
-    words = " Lower is better: a gain below zero speaks for the leaf's treatment." * (material.study.better == "lower")
+    words = " Lower is better: a gain below zero favours the leaf's treatment." * (material.study.better == "lower")
     words += f" Where an arm has few rows the outcome model decides: {'; '.join(few)}." if few else ""
     numbered = "Leaves are numbered as in leaves.csv: from the top, the yes side first."
     if honest is not None:

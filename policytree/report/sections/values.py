@@ -132,7 +132,7 @@ def _explanation(material: Material, values: PolicyValueTable) -> str:
     return " ".join(
         (
             f"{capitalised(study.value)} if everybody followed the rule; {study.better} is better, and a",
-            f"difference {sign} zero speaks for the tree.",
+            f"difference {sign} zero favours the tree.",
             status_quo_words(values.estimates, got),
             "Plug-in rule: no tree,",
             "everybody gets the treatment predicted to be best.",
@@ -159,7 +159,7 @@ def other_interval(values: PolicyValueTable | RuleValues) -> list[str]:
 def status_quo_words(rules: Collection[str], got: str = "what people got") -> str:
     """What the status quo is, or the mixture of treatments that was drawn by lot, in a sentence."""
     if AS_RANDOMIZED in rules:
-        return "As randomised: the mixture of treatments that the lot drew, which nobody would be given."
+        return "As randomised: the mixture of treatments in the trial, which nobody would be given."
     return f"Status quo: {got}."
 
 
@@ -177,10 +177,11 @@ def _optimism(values: PolicyValueTable) -> tuple[Block, ...]:
     frame = values.optimism_frame()
     table = Table(
         ("rule", "on its own rows", "held out", "optimism", f"{100 * level:g}% interval"), tuple(cells),
-        "What rules seem to be worth on the rows that chose them", strong=(list(values.optimism).index(POLICY),),
+        "What rules appear to bring on the rows that chose them", strong=(list(values.optimism).index(POLICY),),
         numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
     )  # fmt: skip
     words = (
-        "On its own rows: on those that chose the rule, by the rewards that chose it. Optimism: that less held out. "
+        "On its own rows: the value on the rows that chose the rule, by the rewards that chose it. Optimism: this "
+        "value less the held-out one. "
     )
     return (table, Words(words + OPTIMISM))

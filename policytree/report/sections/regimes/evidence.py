@@ -94,7 +94,7 @@ def values_section(material: RegimeMaterial) -> Section:
     sign = "above" if material.direction == "maximize" else "below"
     about = (
         f"{capitalised(material.value)} of everybody, summed over all stages, if they were treated by the rule; "
-        f"{material.better} is better, and a difference {sign} zero speaks for the regime. Status quo: what people "
+        f"{material.better} is better, and a difference {sign} zero favours the regime. Status quo: what people "
         "got. Decide at one stage only: a rule there, and what people got at the others."
     )
     table = rules_table(values, material.about.unit, own=REGIME, short="regime")

@@ -17,8 +17,7 @@ JOINT = (
     "{} on the people who chose them."
 )
 ELSEWHERE = (
-    "No proof says anything about other people: what the regime is worth for them is estimated, and stands under "
-    "Value, held out."
+    "No proof says anything about other people: what the regime is worth for them is estimated, under Value, held out."
 )
 
 
