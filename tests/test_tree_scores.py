@@ -8,7 +8,7 @@ import pytest
 
 from policytree.weighting import tree_scores
 from policytree.weighting.boosting import SETTINGS, boost
-from policytree.weighting.tree_scores import FEWEST_ROWS, raw_scores
+from policytree.weighting.tree_scores import FEWEST_ROWS, RawScores
 
 
 def table(rng, n=FEWEST_ROWS) -> np.ndarray:
@@ -29,7 +29,7 @@ def expected(booster, Z, first, count) -> np.ndarray:
 @pytest.mark.parametrize("missing", ["never", "in both", "only later", "only before"])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_scores_are_lightgbms_to_the_last_bit(rng, monkeypatch, objective, missing, order):
-    monkeypatch.setattr(tree_scores, "BLOCK", 1_000)  # the last block is a part of one
+    monkeypatch.setattr(tree_scores, "BLOCK", 1_000)  # so that the last block is shorter
     train, Z = table(rng), table(rng, FEWEST_ROWS + 77)
     y = train[:, 0] * train[:, 2] + train[:, 4] + rng.normal(size=len(train))
     if missing in ("in both", "only before"):
@@ -39,9 +39,10 @@ def test_scores_are_lightgbms_to_the_last_bit(rng, monkeypatch, objective, missi
     Z = np.asarray(Z, order=order)
     y = {"regression": y, "binary": (y > 0).astype(float), "poisson": np.exp(y / 4)}[objective]
     booster = boost(train, y, None, objective, 40).booster
+    scores = RawScores.of(booster, Z)
+    assert scores is not None
     for first, count in ((0, 40), (0, 1), (7, 12), (35, 10)):
-        found = raw_scores(booster, Z, first, count)
-        assert found is not None and found.tobytes() == expected(booster, Z, first, count).tobytes()
+        assert scores.sums(first, count).tobytes() == expected(booster, Z, first, count).tobytes()
 
 
 def test_trees_of_fewer_leaves(rng):
@@ -49,8 +50,8 @@ def test_trees_of_fewer_leaves(rng):
     Z = table(rng)
     for n in (30, 90, 150):
         booster = boost(Z[:n], Z[:n, 0] + rng.normal(size=n), None, "regression", 10).booster
-        found = raw_scores(booster, Z, 0, 10)
-        assert found is not None and found.tobytes() == expected(booster, Z, 0, 10).tobytes()
+        scores = RawScores.of(booster, Z)
+        assert scores is not None and scores.sums(0, 10).tobytes() == expected(booster, Z, 0, 10).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -63,13 +64,13 @@ def test_other_trees_are_left_to_lightgbm(rng, more, categories):
     booster = lightgbm.Booster(settings, lightgbm.Dataset(Z, y, params=settings, categorical_feature=categories))
     for _ in range(3):
         booster.update()
-    assert raw_scores(booster, Z, 0, 3) is None
+    assert RawScores.of(booster, Z) is None
 
 
 def test_few_rows_are_left_to_lightgbm(rng):
     Z = table(rng)
     booster = boost(Z, Z[:, 0], None, "regression", 3).booster
-    assert raw_scores(booster, Z[:-1], 0, 3) is None
+    assert RawScores.of(booster, Z[:-1]) is None
 
 
 def test_stages_of_many_rows_are_those_of_few(rng):

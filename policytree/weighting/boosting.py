@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.weighting.tree_scores import raw_scores
+from policytree.weighting.tree_scores import RawScores
 
 #: One thread: trees of eight leaves leave little to share, and threads that wait for each other on a busy machine cost
 #: more than they gain. Row-wise histograms and a fixed seed make the result the same in every run.
@@ -65,17 +65,15 @@ class Boosted:
         out: list[np.ndarray] = []
         raw: Any = 0.0
         done = 0
+        scores = None if self.objective == "multiclass" else RawScores.of(self.booster, Z)
         for r in rounds:
             if r > done and (done == 0 or done < self.booster.current_iteration()):
-                raw = raw + self._raw(Z, done, r - done)
+                raw = raw + (self._predicted(Z, done, r - done) if scores is None else scores.sums(done, r - done))
             done = r
             out.append(self._linked(raw))
         return np.stack(out)
 
-    def _raw(self, Z: np.ndarray, first: int, count: int) -> np.ndarray:
-        found = None if self.objective == "multiclass" else raw_scores(self.booster, Z, first, count)
-        if found is not None:
-            return found
+    def _predicted(self, Z: np.ndarray, first: int, count: int) -> np.ndarray:
         return self.booster.predict(Z, raw_score=True, start_iteration=first, num_iteration=count, num_threads=1)
 
     def _linked(self, raw) -> np.ndarray:

@@ -47,34 +47,38 @@ class _Tree:
 _READ: WeakKeyDictionary[Any, list[_Tree] | None] = WeakKeyDictionary()  # trees are asked again: of other rows and arms
 
 
-def raw_scores(booster: Any, Z: np.ndarray, first: int, count: int) -> np.ndarray | None:
-    """Sums (n,) over trees ``first`` to ``first + count`` of a booster of one output, as ``predict(raw_score=True)``.
+class RawScores:
+    """Sums of a booster's trees for the rows of one table, as ``predict(raw_score=True)`` says them.
 
     Parameters
     ----------
-    booster : lightgbm.Booster
+    trees : list of _Tree
     Z : ndarray of shape (n, p), float64
         May have NaN.
-    first, count : int
-
-    Returns
-    -------
-    ndarray of shape (n,), or None
-        None where LightGBM is as fast, or trees are of another kind: more leaves, or categories.
     """
-    if len(Z) < FEWEST_ROWS:
-        return None
-    if booster not in _READ:
-        _READ[booster] = _read(booster.model_to_string())
-    every = _READ[booster]
-    if every is None:
-        return None
-    trees = every[first : first + count]
-    out = np.zeros(len(Z))
-    for start in range(0, len(Z), BLOCK):
-        columns = np.ascontiguousarray(Z[start : start + BLOCK].T)
-        _add(trees, columns, np.isnan(columns).any(axis=1), out[start : start + BLOCK])
-    return out
+
+    def __init__(self, trees: list[_Tree], Z: np.ndarray):
+        self._trees, self._n = trees, len(Z)
+        self._blocks = [np.ascontiguousarray(Z[start : start + BLOCK].T) for start in range(0, len(Z), BLOCK)]
+        self._has_missing = [np.isnan(columns).any(axis=1) for columns in self._blocks]
+
+    @classmethod
+    def of(cls, booster: Any, Z: np.ndarray) -> RawScores | None:
+        """None where LightGBM is as fast, or trees are of another kind: more leaves, or categories."""
+        if len(Z) < FEWEST_ROWS:
+            return None
+        if booster not in _READ:
+            _READ[booster] = _read(booster.model_to_string())
+        trees = _READ[booster]
+        return None if trees is None else cls(trees, Z)
+
+    def sums(self, first: int, count: int) -> np.ndarray:
+        """Over trees ``first`` to ``first + count`` of a booster of one output, (n,)."""
+        out = np.zeros(self._n)
+        for k, (columns, has_missing) in enumerate(zip(self._blocks, self._has_missing, strict=True)):
+            start = k * BLOCK
+            _add(self._trees[first : first + count], columns, has_missing, out[start : start + BLOCK])
+        return out
 
 
 def _add(trees: list[_Tree], columns: np.ndarray, has_missing: np.ndarray, out: np.ndarray) -> None:
