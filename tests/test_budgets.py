@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.problem.types import Problem, SearchLimits, Status
 from policytree.solvers.constrained.front import hull_of_two
+from policytree.solvers.constrained.lagrangian_dual import Dual
 from policytree.solvers.constrained.solve import Infeasible, solve_within
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core.constraints import budget_constraint, share_constraint
@@ -201,6 +202,34 @@ def test_the_dual_bound_is_the_linear_programme_over_all_trees(seed):
     assert bound <= lots.fun + 1e-6 * (1 + abs(lots.fun))  # a bound in any case
     if len(case.limits) == 1 or not case.free_suffices(vectors):
         assert bound == pytest.approx(lots.fun, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_one_sum_limited_from_both_sides_needs_one_price(seed, monkeypatch):
+    """A share between two limits: its dual is solved along one price, and says what all trees say."""
+    case = Draw(seed + 4000)
+    low, high = np.sort(case.rng.integers(0, 11, 2)) / 10
+    case.limits = [("max_share", 0, float(high)), ("min_share", 0, float(low))]
+    if seed % 2:
+        case.limits.reverse()
+    vectors = case.vectors()
+    if not case.allowed(vectors):
+        if vectors:
+            with pytest.raises(Infeasible):
+                solve_within(case.problem(), case.constraints())
+        return
+    monkeypatch.setattr(Dual, "_several", lambda self: pytest.fail("cutting planes were asked for"))
+    found = solve_within(case.problem(), case.constraints()).solution
+    assert found.status is Status.OPTIMAL and found.gap == 0
+    assert found.objective == pytest.approx(float(min(v[0] for v in case.allowed(vectors))), abs=1e-9)
+    if not case.free_suffices(vectors):
+        limits = [float(c.limit * c.per_person) for c in case.constraints()]
+        table = np.array([[float(x) for x in v] for v in vectors])
+        lots = linprog(
+            table[:, 0], A_ub=table[:, 1:].T, b_ub=np.array(limits) + 1e-12, A_eq=np.ones((1, len(table))), b_eq=[1.0],
+            method="highs",
+        )  # fmt: skip
+        assert found.guarantees["dual_bound"] == pytest.approx(lots.fun, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(80))

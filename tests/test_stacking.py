@@ -154,6 +154,23 @@ def test_fold_models_predict_their_fold_as_out_of_fold(rng, binary):
         assert predictions.min() >= 0.0 and predictions.max() <= 1.0
 
 
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("kind", ["linear over arms", "boosted over arms"])
+@pytest.mark.parametrize("q", [0, 4])
+def test_arms_at_once_are_arms_one_by_one(rng, binary, kind, q):
+    """To the last bit, in any order, and with arms that are left out."""
+    Z, T, Y = study(rng, binary=binary)
+    Z[::9, :1] = np.nan
+    Z = Z[:, :q]
+    model = stacking._fit_outcomes(kind, 3, binary, np.column_stack([Z, T.astype(float)]), Y)
+    stages = np.array([1, 0, 1])
+    for arms in ([0, 1, 2], [2, 0], [1], []):
+        found = [values.copy() for values in model.of_arms(Z, arms, stages)]
+        assert len(found) == len(arms)
+        for k, values in zip(arms, found, strict=True):
+            assert values.tobytes() == model.of_arm(Z, k, int(stages[k])).tobytes()
+
+
 def test_rows_of_weight_zero_say_nothing(rng):
     Z, T, Y = study(rng)
     w = np.where(np.arange(240) % 10 == 9, 0.0, rng.uniform(0.5, 2.0, size=240))

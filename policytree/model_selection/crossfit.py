@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import hashlib
+import pickle
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -23,6 +29,7 @@ from policytree.model_selection.folds import FoldPlan
 
 P = ParamSpec("P")
 R = TypeVar("R")
+MOST_SHARED = 128  # models that wait for their second fit
 MAX_CLASSES = 50  # a "classifier" of an outcome with more values than this is a mistake
 
 
@@ -199,6 +206,61 @@ def _finite(predicted: np.ndarray, learner) -> np.ndarray:
     return predicted
 
 
+class _SharedModels:
+    """Models that wait for a second fit of the same learner to the same numbers."""
+
+    def __init__(self) -> None:
+        self._models: OrderedDict[bytes, FittedModel] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def taken(self, key: bytes) -> FittedModel | None:
+        """The model, which is needed no more: two fits share it and no third one follows."""
+        with self._lock:
+            return self._models.pop(key, None)
+
+    def keep(self, key: bytes, model: FittedModel) -> None:
+        with self._lock:
+            self._models[key] = model
+            while len(self._models) > MOST_SHARED:
+                self._models.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._models.clear()
+
+
+_SHARED = _SharedModels()  # of this process: refits run one after the other, in threads or in processes
+_SHARES: ContextVar[bool] = ContextVar("policytree_shares_models", default=False)
+
+
+@contextmanager
+def models_shared(shared: bool = True) -> Iterator[None]:
+    """Inside, a model that was fitted to the very same numbers, in an earlier such block, is not fitted again."""
+    token = _SHARES.set(shared)
+    try:
+        yield
+    finally:
+        _SHARES.reset(token)
+
+
+def forget_shared_models() -> None:
+    """Drop the models of :func:`models_shared` that nobody asked for a second time."""
+    _SHARED.clear()
+
+
+def _digest(fit: Callable[..., Any], *arrays: np.ndarray | None) -> bytes | None:
+    """What a fit and its numbers are known by; None where the learner cannot be pickled."""
+    try:
+        found = hashlib.blake2b(pickle.dumps(fit))
+    except (pickle.PicklingError, AttributeError, TypeError):  # as pickle says it of what is defined within a function
+        return None
+    for array in arrays:
+        found.update(repr(None if array is None else (array.shape, array.dtype.str)).encode())
+        if array is not None:
+            found.update(np.ascontiguousarray(array).data)
+    return found.digest()
+
+
 @dataclass(frozen=True)
 class FoldFits:
     """The models of all folds, one to be fitted at a time, here or on a worker.
@@ -233,8 +295,17 @@ class FoldFits:
                 "fewer folds, or leave out rows of weight zero and treatments with hardly any other."
             )
         groups = None if self.groups is None else self.groups[use]
-        model = self.fit(self.X[use], self.y[use], sample_weight=weight, groups=groups)
+        model = self._fitted(self.X[use], self.y[use], weight, groups)
         return model, _finite(model.predict(self.X[held_out]), model.model)
+
+    def _fitted(self, X: np.ndarray, y: np.ndarray, weight, groups) -> FittedModel:
+        key = _digest(self.fit, X, y, weight, groups) if _SHARES.get() else None
+        model = None if key is None else _SHARED.taken(key)
+        if model is None:
+            model = self.fit(X, y, sample_weight=weight, groups=groups)
+            if key is not None:
+                _SHARED.keep(key, model)
+        return model
 
     def assembled(self, fitted: list[tuple[FittedModel, np.ndarray]]) -> CrossFit:
         """What the folds gave, in their order, as one."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from policytree.exceptions import InputError
+from policytree.weighting.tree_scores import RawScores
 
 #: One thread: trees of eight leaves leave little to share, and threads that wait for each other on a busy machine cost
 #: more than they gain. Row-wise histograms and a fixed seed make the result the same in every run.
@@ -61,15 +62,19 @@ class Boosted:
 
         Raw scores are sums over trees, so that every tree is evaluated once.
         """
-        out, raw, done = [], 0.0, 0
+        out: list[np.ndarray] = []
+        raw: Any = 0.0
+        done = 0
+        scores = None if self.objective == "multiclass" else RawScores.of(self.booster, Z)
         for r in rounds:
             if r > done and (done == 0 or done < self.booster.current_iteration()):
-                raw = raw + self.booster.predict(
-                    Z, raw_score=True, start_iteration=done, num_iteration=r - done, num_threads=1
-                )
+                raw = raw + (self._predicted(Z, done, r - done) if scores is None else scores.sums(done, r - done))
             done = r
             out.append(self._linked(raw))
         return np.stack(out)
+
+    def _predicted(self, Z: np.ndarray, first: int, count: int) -> np.ndarray:
+        return self.booster.predict(Z, raw_score=True, start_iteration=first, num_iteration=count, num_threads=1)
 
     def _linked(self, raw) -> np.ndarray:
         if self.objective == "regression":

@@ -17,6 +17,7 @@ of the mixture, so that no inner cross-validation is needed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -117,7 +118,7 @@ class _Constant:
 class _Ridges:
     """Ridge regressions of one table, a stage for every penalty to choose from."""
 
-    prepare: Pipeline
+    prepare: Pipeline | Interactions
     intercepts: np.ndarray
     coefficients: np.ndarray
 
@@ -125,14 +126,17 @@ class _Ridges:
         return (self.prepare.transform(Z) @ self.coefficients + self.intercepts).T
 
     def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
-        return self.prepare.transform(Z) @ self.coefficients[:, stage] + self.intercepts[stage]
+        return self.at_prepared(self.prepare.transform(Z), stage)
+
+    def at_prepared(self, prepared: np.ndarray, stage: int) -> np.ndarray:
+        return prepared @ self.coefficients[:, stage] + self.intercepts[stage]
 
 
 @dataclass(frozen=True, slots=True)
 class _Logits:
     """Logistic regressions of one table, a stage for every penalty to choose from."""
 
-    prepare: Pipeline
+    prepare: Pipeline | Interactions
     models: tuple[LogisticRegression, ...]
 
     def stages(self, Z: np.ndarray) -> np.ndarray:
@@ -140,7 +144,10 @@ class _Logits:
         return np.stack([model.predict_proba(prepared)[:, 1] for model in self.models])
 
     def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
-        return self.models[stage].predict_proba(self.prepare.transform(Z))[:, 1]
+        return self.at_prepared(self.prepare.transform(Z), stage)
+
+    def at_prepared(self, prepared: np.ndarray, stage: int) -> np.ndarray:
+        return self.models[stage].predict_proba(prepared)[:, 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +164,12 @@ class _BoostedStages:
 
 
 def linear_stages(
-    prepare: Pipeline, Z: np.ndarray, y: np.ndarray, w: np.ndarray | None, binary: bool, penalties=LOGIT_PENALTIES
+    prepare: Pipeline | Interactions,
+    Z: np.ndarray,
+    y: np.ndarray,
+    w: np.ndarray | None,
+    binary: bool,
+    penalties=LOGIT_PENALTIES,
 ):
     """A penalised linear model of what ``prepare`` makes of a table; of a binary outcome logistic, with these C."""
     if np.ptp(y) == 0.0:
@@ -241,6 +253,22 @@ class Interactions(TransformerMixin, BaseEstimator):
         Z, arms = self.prepare_.transform(X[:, :-1]), 2.0 * (indicators(X[:, -1], self.n_arms) - self.shares_)
         return np.hstack([Z, arms, *(Z * arm[:, None] for arm in arms.T)])
 
+    def of_arms(self, Z: np.ndarray, arms: Iterable[int]) -> Iterator[np.ndarray]:
+        """What :meth:`transform` makes of all rows under one arm after the other, in an array that is used again."""
+        Z = self.prepare_.transform(Z)
+        (n, q), K = Z.shape, self.n_arms
+        table, last = np.empty((n, q + K + q * K)), np.full(K, np.nan)
+        table[:, :q] = Z
+        products = [table[:, start : start + q] for start in range(q + K, q + K + q * K, q)] if q else []
+        for arm in arms:
+            own = 2.0 * (indicators(np.array([float(arm)]), K)[0] - self.shares_)
+            table[:, q : q + K] = own
+            for k, product in enumerate(products):
+                if own[k] != last[k]:
+                    np.multiply(Z, own[k], out=product)
+            last = own
+            yield table
+
 
 def indicators(arm: np.ndarray, n_arms: int) -> np.ndarray:
     """A column of zeros and ones for every arm, (n, K)."""
@@ -291,6 +319,19 @@ class OverArms:
         """One stage's prediction under one arm, (n,) or (n, J)."""
         return self.model.at(self._columns(np.column_stack([Z, np.full(len(Z), float(k))])), stage)
 
+    def of_arms(self, Z: np.ndarray, arms: Sequence[int], stages: np.ndarray) -> Iterator[np.ndarray]:
+        """As :meth:`of_arm` of several arms, each with its stage; what they share is prepared once."""
+        if self.indicators:
+            columns = np.hstack([Z, np.zeros((len(Z), self.n_arms))])
+            for k in arms:
+                columns[:, Z.shape[1] :] = np.arange(self.n_arms) == k
+                yield self.model.at(columns, int(stages[k]))
+        elif isinstance(self.model, _Constant):
+            yield from (self.model.at(Z, int(stages[k])) for k in arms)
+        else:
+            for k, table in zip(arms, self.model.prepare.of_arms(Z, arms), strict=True):
+                yield self.model.at_prepared(table, int(stages[k]))
+
     def _columns(self, ZA: np.ndarray) -> np.ndarray:
         return np.hstack([ZA[:, :-1], indicators(ZA[:, -1], self.n_arms)]) if self.indicators else ZA
 
@@ -302,7 +343,7 @@ def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=Non
         ZA, y, sample_weight = ZA[kept], y[kept], sample_weight[kept] / sample_weight[kept].mean()
     arm = ZA[:, -1]
     if kind == "linear over arms":
-        return OverArms(linear_stages(make_pipeline(Interactions(n_arms)), ZA, y, sample_weight, binary), n_arms, False)
+        return OverArms(linear_stages(Interactions(n_arms), ZA, y, sample_weight, binary), n_arms, False)
     if kind == "boosted over arms":
         Z = np.hstack([ZA[:, :-1], indicators(arm, n_arms)])
         return OverArms(boosted_stages(Z, y, sample_weight, binary), n_arms, True)
@@ -349,8 +390,13 @@ class StackedOutcomes:
         """The mixture itself, (n, K)."""
         out = np.zeros((len(Z), self.weights.shape[1]))
         for model, stages, weights in zip(self.models, self.stages, self.weights, strict=True):
-            for k in np.flatnonzero(weights):
-                out[:, k] += weights[k] * model.of_arm(Z, int(k), int(stages[k]))
+            used = np.flatnonzero(weights).tolist()
+            if isinstance(model, OverArms):
+                found = model.of_arms(Z, used, stages)
+            else:
+                found = (model.of_arm(Z, k, int(stages[k])) for k in used)
+            for k, values in zip(used, found, strict=True):
+                out[:, k] += weights[k] * values
         return np.clip(out, *self.limits)
 
     def predict(self, Z: np.ndarray) -> np.ndarray:

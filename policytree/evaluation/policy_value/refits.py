@@ -18,10 +18,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from policytree.common.executors import check_executor, submitted
 from policytree.common.study_columns import by_columns
+from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.limited import further_outcomes
 from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.policy_value.validation import Fit
 from policytree.exceptions import InputError, OverlapWarning, UnseenValueWarning, quoted
+from policytree.model_selection.crossfit import models_shared
 from policytree.problem.types import Status
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed
@@ -29,6 +31,8 @@ from policytree.weighting.propensities import is_constant
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import per_person
 from policytree.weighting.time_to_event.outcome import warn_of_direction
+
+FEWEST_TO_SHARE = 5  # folds: of fewer, models without two folds would learn from half of the rows or less
 
 
 def checked_direction(estimator) -> str:
@@ -331,7 +335,9 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", UnseenValueWarning)  # a fold may lack rare categories
-        fitted = fit_finished(estimator, data, fit.train)
+        folds = shared_folds(estimator, data.seen, fit)
+        with models_shared(folds is not None):
+            fitted = fit_finished(estimator if folds is None else _with_folds(estimator, folds), data, fit.train)
         treatments, rows = pd.Index(data.seen.treatments), fit.test
         covariates = data.covariates(rows)
         outcomes = _expected_outcomes(fitted, data, rows)
@@ -359,7 +365,7 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
             data.further_own(fitted, rows),
             _support(fitted, data, fit),
             second_best,
-            None if nuisances is None else clone(nuisances),
+            None if nuisances is None else _as_asked(nuisances, estimator, folds is not None),
         )
 
 
@@ -368,6 +374,47 @@ def _estimated(fitted) -> RewardEstimator | None:
     rewards = getattr(fitted, "reward_estimator_", None)
     known = not isinstance(rewards, RewardEstimator) or rewards.models_propensity_ is None
     return None if known else rewards
+
+
+def shared_folds(estimator, seen: Observed, fit: Fit) -> np.ndarray | None:
+    """Folds of the nuisance models of a refit that are folds of the evaluation, so that refits share models.
+
+    The refit without fold ``a`` judges its rows of fold ``b`` by models that have seen neither. So does the refit
+    without ``b``, with its rows of ``a``: ten pairs of five folds have ten models, where folds of its own for every
+    refit need 25. These learn from 60 % of the rows instead of 64 %.
+
+    Returns
+    -------
+    ndarray of shape (len(fit.train),), int, or None
+        None where the estimator does not ask for as many folds as the evaluation has, for fewer than
+        ``FEWEST_TO_SHARE`` or for repeated ones, or where two folds hold all rows of a treatment.
+    """
+    rewards = getattr(estimator, "rewards", None)
+    owner = estimator if rewards is None else rewards
+    if fit.folds is None or not isinstance(owner, (RewardEstimator, DRPolicyTree)) or not isinstance(owner.cv, int):
+        return None
+    if getattr(owner, "n_repeats", 1) != 1 or not FEWEST_TO_SHARE <= owner.cv == len(np.unique(fit.folds)) + 1:
+        return None
+    learning = np.ones(len(fit.train), dtype=bool)
+    for part in (seen.seen, seen.study):
+        if part is not None:
+            learning &= part[fit.train]
+    arm = seen.arm if seen.instrument is None else seen.instrument.code
+    table = np.zeros((owner.cv, arm.max() + 1))
+    np.add.at(table, (fit.folds[learning], arm[fit.train[learning]]), 1)
+    return fit.folds if (table.sum(axis=0) > table).all() else None
+
+
+def _as_asked(nuisances: RewardEstimator, estimator, shares_folds: bool) -> RewardEstimator:
+    """Unfitted nuisance models, with the number of folds that the estimator asks for."""
+    asked = {"cv": (getattr(estimator, "rewards", None) or estimator).cv} if shares_folds else {}
+    return clone(nuisances).set_params(**asked)
+
+
+def _with_folds(estimator, folds: np.ndarray) -> Any:
+    """A clone whose nuisance models have these folds."""
+    inside = getattr(estimator, "rewards", None) is not None
+    return clone(estimator).set_params(**{"rewards__cv" if inside else "cv": folds})
 
 
 def _judging_by(learner: str, fitted) -> Any:

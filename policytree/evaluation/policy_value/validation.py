@@ -25,11 +25,20 @@ DEFAULT_CV = {REPEATED: 5, SEQUENTIAL: 5, SPLIT: 2}
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One refit: the rows to learn from and the rows to judge."""
+    """One refit: the rows to learn from and the rows to judge.
+
+    Attributes
+    ----------
+    repetition : int
+    train, test : ndarray of int
+    folds : ndarray of shape (len(train),), int, or None
+        The fold of the evaluation in which each row of ``train`` is judged, in cross-fitting.
+    """
 
     repetition: int
     train: np.ndarray
     test: np.ndarray
+    folds: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Validation:
         plan = self.plans[repetition]
         if self.kind == REPEATED:
             for train, test in plan.splits():
-                yield Fit(repetition, train, test)
+                yield Fit(repetition, train, test, plan.fold[train])
         else:
             for fold in range(self.first_judged, plan.n_folds):
                 if self.kind == SPLIT and fold > self.first_judged:

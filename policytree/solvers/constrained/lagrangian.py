@@ -156,6 +156,13 @@ class Relaxation:
         return data, add_columns(planes, group, len(first)), np.bincount(group, weights=weights)
 
     @property
+    def opposite(self) -> bool:
+        """Whether there are two constraints, and the sum of one is that of the other with the other sign."""
+        if len(self.amounts) != 2 or self.charges[1:].any():
+            return False
+        return bool((self.amounts[0] == -self.amounts[1]).all())
+
+    @property
     def is_priced(self) -> np.ndarray:
         """Whether a split on each feature costs something, in loss or in a constraint's sum; (n_features,)."""
         if not self.n_prices:

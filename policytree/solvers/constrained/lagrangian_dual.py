@@ -4,14 +4,15 @@ One constraint needs no search for the price: between a tree that spends too muc
 which both are worth the same is either the best one, or leads to a third tree below their line (the two-point method
 of parametric programming: Eisner and Severance, J. ACM 1976). Several constraints take cutting planes (Kelley 1960):
 each tree found is a plane above the dual function, a small linear programme (HiGHS) gives the highest point under all
-of them, and one more exact search either cuts it off or proves it. The optimum equals the linear relaxation over all
-trees, that is lots between trees.
+of them, and one more exact search either cuts it off or proves it. Two that limit one sum from both sides, as parity of
+two groups does, have one price between them. The optimum equals the linear relaxation over all trees, that is lots
+between trees.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -81,32 +82,52 @@ class Dual:
         """The tree with the least sum of a constraint."""
         return self.solve([float(k == m) for k in range(len(self.relaxation.constraints))], on_loss=0)[0]
 
-    def run(self, free: Corner, least: Sequence[Corner]) -> None:
-        """Find the best prices, from the tree that is best without constraints, and those with the least sums."""
+    def run(self, free: Corner, least: Mapping[int, Corner]) -> None:
+        """Find the best prices, from the tree that is best without constraints, and those with the least sums.
+
+        ``least`` holds the constraints that may have a price: all, or the one that decides (:meth:`deciding`).
+        """
         if len(least) == 1:
-            self._one(free, least[0])
+            ((m, within),) = least.items()
+            self._one(m, free, within)
         else:
             self._several()
 
-    def _one(self, over: Corner, within: Corner) -> None:
-        limit = self.relaxation.limits[0]
+    def deciding(self, free: Corner) -> int | None:
+        """The only constraint that has a price, where the best tree without constraints breaks one; None if unknown.
+
+        Of two that limit the same sum from above and from below, one is broken. The dual function of the difference of
+        their prices is concave, and rises where it is zero towards the price of that one; the other one's is zero.
+        """
+        relaxation = self.relaxation
+        if len(relaxation.constraints) == 1:
+            return 0
+        if not relaxation.opposite or sum(relaxation.limits) < 0:
+            return None
+        return next(m for m in range(2) if free.sums[m] > relaxation.limits[m])
+
+    def _one(self, m: int, over: Corner, within: Corner) -> None:
+        limit = self.relaxation.limits[m]
         while True:
-            corner = self.between(over, within)
+            corner = self.between(over, within, m)
             if corner is None:
                 return
-            if corner.sums[0] > limit:
+            if corner.sums[m] > limit:
                 over = corner
             else:
                 within = corner
 
-    def between(self, over: Corner, within: Corner) -> Corner | None:
-        """A tree below the line of two, of which the first spends more and loses less; None if there is none."""
-        more, less = over.sums[0] - within.sums[0], within.loss - over.loss
+    def between(self, over: Corner, within: Corner, m: int = 0) -> Corner | None:
+        """A tree below the line of two, of which the first spends more and loses less; None if there is none.
+
+        ``m``: the constraint that has a price.
+        """
+        more, less = over.sums[m] - within.sums[m], within.loss - over.loss
         if more <= 0 or less <= 0:
             return None
-        corner, _ = self.solve([less / more])
+        corner, _ = self.solve([less / more if k == m else 0.0 for k in range(len(over.sums))])
         exact = Fraction(less, more)
-        if corner.loss + exact * corner.sums[0] < over.loss + exact * over.sums[0]:
+        if corner.loss + exact * corner.sums[m] < over.loss + exact * over.sums[m]:
             return corner
         return None
 

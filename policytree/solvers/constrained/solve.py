@@ -184,9 +184,11 @@ class _Search:
         self.free = free
         if relaxation.feasible(free):
             return
-        least = []
+        decides, least = dual.deciding(free), {}
         for m, constraint in enumerate(relaxation.constraints):
-            least.append(dual.least(m))
+            if decides not in (None, m):
+                continue
+            least[m] = dual.least(m)
             if dual.infeasible:
                 raise Infeasible(constraint, self._in_units(m, least[m].sums[m]), Status.INFEASIBLE)
         dual.run(free, least)

@@ -1,0 +1,83 @@
+"""Raw scores of boosted trees: those of LightGBM, to the last bit, or none."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+
+from policytree.weighting import tree_scores
+from policytree.weighting.boosting import SETTINGS, boost
+from policytree.weighting.tree_scores import FEWEST_ROWS, RawScores
+
+
+def table(rng, n=FEWEST_ROWS) -> np.ndarray:
+    """Numbers, ties, zeros and two-valued columns; the last column has no zero."""
+    Z = rng.normal(size=(n, 5))
+    Z[:, 1] = Z[:, 1].round(1)
+    Z[:, 2] = rng.integers(2, size=n)
+    Z[:, 3] *= rng.integers(2, size=n)
+    Z[:, 4] = rng.choice([-1.0, 1.0], size=n) * (1 + rng.exponential(size=n))
+    return Z
+
+
+def expected(booster, Z, first, count) -> np.ndarray:
+    return booster.predict(Z, raw_score=True, start_iteration=first, num_iteration=count)
+
+
+@pytest.mark.parametrize("objective", ["regression", "binary", "poisson"])
+@pytest.mark.parametrize("missing", ["never", "in both", "only later", "only before"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_scores_are_lightgbms_to_the_last_bit(rng, monkeypatch, objective, missing, order):
+    monkeypatch.setattr(tree_scores, "BLOCK", 1_000)  # so that the last block is shorter
+    train, Z = table(rng), table(rng, FEWEST_ROWS + 77)
+    y = train[:, 0] * train[:, 2] + train[:, 4] + rng.normal(size=len(train))
+    if missing in ("in both", "only before"):
+        train[rng.random(train.shape) < 0.2] = np.nan
+    if missing in ("in both", "only later"):
+        Z[rng.random(Z.shape) < 0.2] = np.nan
+    Z = np.asarray(Z, order=order)
+    y = {"regression": y, "binary": (y > 0).astype(float), "poisson": np.exp(y / 4)}[objective]
+    booster = boost(train, y, None, objective, 40).booster
+    scores = RawScores.of(booster, Z)
+    assert scores is not None
+    for first, count in ((0, 40), (0, 1), (7, 12), (35, 10)):
+        assert scores.sums(first, count).tobytes() == expected(booster, Z, first, count).tobytes()
+
+
+def test_trees_of_fewer_leaves(rng):
+    """Twenty rows a leaf: of ninety rows trees have four leaves at most; of thirty there is none but the root."""
+    Z = table(rng)
+    for n in (30, 90, 150):
+        booster = boost(Z[:n], Z[:n, 0] + rng.normal(size=n), None, "regression", 10).booster
+        scores = RawScores.of(booster, Z)
+        assert scores is not None and scores.sums(0, 10).tobytes() == expected(booster, Z, 0, 10).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("more", "categories"), [({"num_leaves": 9}, "auto"), ({"zero_as_missing": True}, "auto"), ({}, [2])]
+)
+def test_other_trees_are_left_to_lightgbm(rng, more, categories):
+    Z = table(rng)
+    y = Z[:, 0] * Z[:, 2] + Z[:, 3]
+    settings = {**SETTINGS, "objective": "regression", "min_data_in_leaf": 5, **more}
+    booster = lightgbm.Booster(settings, lightgbm.Dataset(Z, y, params=settings, categorical_feature=categories))
+    for _ in range(3):
+        booster.update()
+    assert RawScores.of(booster, Z) is None
+
+
+def test_few_rows_are_left_to_lightgbm(rng):
+    Z = table(rng)
+    booster = boost(Z, Z[:, 0], None, "regression", 3).booster
+    assert RawScores.of(booster, Z[:-1]) is None
+
+
+def test_stages_of_many_rows_are_those_of_few(rng):
+    """Rows that LightGBM scores and rows that it does not have the same predictions, for every objective."""
+    Z = table(rng)
+    y = Z[:, 0] + Z[:, 2]
+    for objective, outcome in (("regression", y), ("binary", y > 0), ("multiclass", np.digitize(y, [-0.5, 0.5]))):
+        fitted = boost(Z, outcome.astype(float), None, objective, 12)
+        whole = fitted.stages(Z, (1, 5, 12))
+        np.testing.assert_array_equal(whole[:, :500], fitted.stages(Z[:500], (1, 5, 12)))
