@@ -391,3 +391,13 @@ def test_prices_that_drown_the_losses_are_refused(rng):
     X, rewards = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
     with pytest.raises(InputError, match=r"cannot be told apart; lower them, or forbid by max_leaf_nodes"):
         near_ties(PolicyTree(max_depth=1, regularization=1e16), X, rewards, slack=0.05)
+
+
+def test_leaves_of_a_study_count_the_treatments_of_the_fit(rng):
+    """A DRPolicyTree asks for rows of every treatment by default; its near-ties need not be told who got what."""
+    X = pd.DataFrame({"age": rng.integers(20, 80, 200)})
+    T = rng.choice(["drug", "none"], 200)
+    Y = (T == "drug") * np.where(X["age"] > 50, 1.0, -1.0) + rng.normal(size=200)
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X, propensity=0.5)
+    ties = near_ties(model, X, slack=0.1)
+    assert str(ties) == str(near_ties(model, X, T=T, slack=0.1)) and ties.n_trees >= 1

@@ -296,6 +296,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
         blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
         check_limits(tree, blank, subgroups, n_rows, labels)
+        self._received = arms.to_numpy()
         if of_any_size(self):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the fit of the rewards reads the same, and warns

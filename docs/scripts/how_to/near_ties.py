@@ -17,7 +17,7 @@ print(model.export_text())
 # %%
 # Which difference would nobody care about? Here 50 dollars a man.
 
-found = near_ties(model, study.X, T=study.table["treat"], slack=50.0, without=["age", ["re74", "re75"]])
+found = near_ties(model, study.X, slack=50.0, without=["age", ["re74", "re75"]])
 print(found)
 
 # %%
