@@ -290,6 +290,11 @@ def test_what_only_a_study_says_is_refused_beside_arrays(name):
             call(**{name: 1})
 
 
+def test_arguments_that_nothing_knows_are_refused_as_python_does():
+    with pytest.raises(TypeError, match=r"^cross_val_policy_value\(\) got an unexpected keyword argument 'folds'$"):
+        cross_val_policy_value(DRPolicyTree(), TABLE["score"], TABLE["arm"], X=X, folds=3)
+
+
 def test_a_study_says_what_a_budget_is_spent_on():
     study = study_of("known chances", budget_costs={"drug": "fee"})
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0, budget=0.02).fit(study)

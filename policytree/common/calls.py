@@ -64,12 +64,15 @@ def takes_study(function: Callable[..., R]) -> Callable[..., R]:
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> R:
         _refuse_said_by_study(name, kwargs)
+        if unknown := kwargs.keys() - shown.keys():
+            raise TypeError(f"{name}() got an unexpected keyword argument {min(unknown)!r}")
         if not args or not isinstance(args[-1], CallArguments):
             return function(*args, **kwargs)
         before = {each: args[-1].told(value) for each, value in zip(positional, args[:-1], strict=False)}
         return function(**before, **_of_study(args[-1], name, parameters, kwargs))
 
-    return _with_signature(called, function)
+    shown = inspect.signature(_with_signature(called, function)).parameters
+    return called
 
 
 def _refuse_said_by_study(name: str, given: Mapping[str, Any]) -> None:
