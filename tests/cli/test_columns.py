@@ -76,9 +76,7 @@ def test_exclude_leaves_all_others(csv):
 
 
 def test_the_tree_asks_about_split_features_only_and_the_models_see_all(csv, tmp_path):
-    code, _, err = design(
-        csv, tmp_path / "out", "--split-features", "income,region", "--min-samples-per-treatment", "0", *QUICK
-    )
+    code, _, err = design(csv, tmp_path / "out", "--split-features", "income,region", *QUICK)
     assert code == 0, err
     saved = json.loads((tmp_path / "out" / "tree.json").read_text())
     data = trial()
