@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
-
-import narwhals.stable.v2 as nw
-import numpy as np
 
 from policytree.data.features import shown
 
@@ -53,10 +51,7 @@ class Shown:
 
 def as_text(parts: Iterable[Any]) -> str:
     """Parts one below the other; frames in fixed width."""
-    return "\n".join(
-        part.to_string(index=_has_index(part)) if nw.dependencies.is_pandas_dataframe(part) else str(part)
-        for part in parts
-    )
+    return "\n".join(part.to_string(index=_has_index(part)) if _is_frame(part) else str(part) for part in parts)
 
 
 def as_html(parts: Iterable[Any]) -> str:
@@ -84,7 +79,7 @@ def _facts_frame(said: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _fact(value: Any) -> str:
-    if value is None or isinstance(value, str | bool | np.bool_):
+    if value is None or isinstance(value, str | bool) or type(value).__name__ == "bool_":
         return "" if value is None else _cut(str(value).partition("\n")[0])
     if isinstance(value, Real):
         return f"{float(value):.6g}"
@@ -106,6 +101,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
+def _is_frame(part: Any) -> bool:
+    """Whether something is a frame of pandas, which need not have been imported."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(part, pandas.DataFrame)
+
+
 def _has_index(frame: pd.DataFrame) -> bool:
     import pandas as pd
 
@@ -113,7 +114,7 @@ def _has_index(frame: pd.DataFrame) -> bool:
 
 
 def _html(part: Any) -> str:
-    if nw.dependencies.is_pandas_dataframe(part):
+    if _is_frame(part):
         return f'<div style="{SCROLLS}">{_table(part)}</div>'
     if hasattr(part, "_repr_html_"):
         return part._repr_html_()

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.cli.questions import sensitivity
 from policytree.cli.study import Roles, study_from_file
+from policytree.common.study_columns import by_columns
 from policytree.evaluation import marginal_sensitivity
 from policytree.evaluation.policy_value.verdict import Reason
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
@@ -23,8 +24,8 @@ def studied(folder, frame: pd.DataFrame, **roles):
     frame.to_csv(folder / "study.csv", index=False)
     study = study_from_file(str(folder / "study.csv"), Roles("arm", "y", **roles))
     learner = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0)
-    learner.fit(**study.learner_arguments())
-    values = cross_val_policy_value(learner, **study.learner_arguments(), cv=2, n_repeats=2, random_state=0)
+    by_columns(learner.fit, **study.learner_arguments())
+    values = by_columns(cross_val_policy_value, learner, **study.learner_arguments(), cv=2, n_repeats=2, random_state=0)
     return study, learner, values
 
 
