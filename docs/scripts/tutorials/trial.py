@@ -118,7 +118,7 @@ steps.round(2)
 # zero says that these data do not tell the two apart. Means of the plans are nearly those of "adjusted" above: they
 # are averaged over five repetitions of the cross-fitting.
 #
-# On the rows that chose it the tree has 1.51 visits a year, on others 2.36. That is how optimistic a tree's own rows
+# On the rows that chose it the tree has 1.51 visits a year, on others 2.29. That is how optimistic a tree's own rows
 # are, and why no value of those rows is shown without a mark.
 #
 # Do effects differ between people at all? If they do not, every rule is noise.

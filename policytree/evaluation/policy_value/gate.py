@@ -29,7 +29,7 @@ class Gate:
     Examples
     --------
     >>> from policytree.evaluation.policy_value.gate import Gate
-    >>> Gate("direction", "supported", "it was stated that more is better").state
+    >>> Gate("direction", "supported", "higher values were stated to be better").state
     'supported'
     """
 
