@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, StudyReport, cross_val_policy_value
+from policytree.common.study_columns import by_columns
 from policytree.estimators.policy import without_limits
 from policytree.evaluation import pareto_path
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
@@ -25,9 +26,17 @@ def limited():
     asked = {"limits": {"toxic": 0.12}, "max_share_gap": {"sex": 0.2}}
     model = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0, **asked)
     data = {"X": X, "propensity": 0.5, "outcomes": {"toxic": toxic}, "subgroups": sex}
-    model.fit(Y, T, **data)
-    values = cross_val_policy_value(
-        model, Y, T, cv=3, n_repeats=1, random_state=0, rivals={WITHOUT_LIMITS: without_limits(model)}, **data
+    by_columns(model.fit, Y=Y, T=T, **data)
+    values = by_columns(
+        cross_val_policy_value,
+        model,
+        Y=Y,
+        T=T,
+        cv=3,
+        n_repeats=1,
+        random_state=0,
+        rivals={WITHOUT_LIMITS: without_limits(model)},
+        **data,
     )
     harm = model.outcome_estimators_["toxic"].rewards_
     path = pareto_path(PolicyTree(max_depth=1), X, model.rewards_, outcomes={"toxic": harm})

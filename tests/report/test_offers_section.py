@@ -48,7 +48,7 @@ def study():
 def fitted(study):
     X, T, Y, offered, groups = study
     model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=40, max_share={"programme": 0.9})
-    return model.fit(Y, T, X=X, groups=groups, propensity=0.5, **offered)
+    return by_columns(model.fit, Y=Y, T=T, X=X, groups=groups, propensity=0.5, **offered)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def report(study, fitted):
     """With what offers and takers cost, so that the tree over offers stands in it."""
     X, T, Y, offered, groups = study
     costs = {"offer_costs": {"voucher": 0.5}, "treatment_cost": 2.0}
-    return StudyReport(fitted, Y, T, X=X, groups=groups, about=ABOUT, **offered, **costs)
+    return by_columns(StudyReport, fitted, Y=Y, T=T, X=X, groups=groups, about=ABOUT, **offered, **costs)
 
 
 def test_numbers_are_those_of_the_summary(study, fitted, report):
@@ -101,13 +101,24 @@ def test_the_tree_over_offers_is_the_best_one_net_of_costs(study, fitted, report
     plain = rewards().set_params(method="doubly_robust", estimand="all")
     model = DRPolicyTree(rewards=plain, max_depth=1, min_samples_leaf=40)
     given = {"X": X, "groups": groups, "propensity": 0.5, "sample_treatment_costs": {"voucher": 0.5}}
-    model.fit(net, offer, **given)
-    rule = offer_rule(
-        fitted, Y, T, X=X, groups=groups, propensity=0.5, offer_costs={"voucher": 0.5}, treatment_cost=2.0, cv=2,
-        n_repeats=1, random_state=0, **offered,
-    )  # fmt: skip
+    by_columns(model.fit, Y=net, T=offer, **given)
+    rule = by_columns(
+        offer_rule,
+        fitted,
+        Y=Y,
+        T=T,
+        X=X,
+        groups=groups,
+        propensity=0.5,
+        offer_costs={"voucher": 0.5},
+        treatment_cost=2.0,
+        cv=2,
+        n_repeats=1,
+        random_state=0,
+        **offered,
+    )
     assert rule.estimator.objective_value_ == pytest.approx(model.objective_value_, rel=1e-9)
-    values = cross_val_policy_value(model, net, offer, cv=2, n_repeats=1, random_state=0, **given)
+    values = by_columns(cross_val_policy_value, model, Y=net, T=offer, cv=2, n_repeats=1, random_state=0, **given)
     assert rule.values.to_frame()["value"].tolist() == pytest.approx(values.to_frame()["value"].tolist(), rel=1e-9)
     paid = net - 0.5 * (offer == "voucher")
     assert rule.values.estimates["as randomised"].value == pytest.approx(paid.mean(), rel=1e-9)
@@ -115,10 +126,17 @@ def test_the_tree_over_offers_is_the_best_one_net_of_costs(study, fitted, report
     text = " ".join(report.to_text().split())
     assert "What to offer whom (intention to treat): a tree over offers" in text
     assert "A tree over the offers themselves (intention to treat)" in text
-    fewer = offer_rule(
-        DRPolicyTree(rewards=rewards(), max_depth=1, direction="minimize"), Y, T, X=X, propensity=0.5, value=False,
-        treatment_cost=2.0, **offered,
-    )  # fmt: skip
+    fewer = by_columns(
+        offer_rule,
+        DRPolicyTree(rewards=rewards(), max_depth=1, direction="minimize"),
+        Y=Y,
+        T=T,
+        X=X,
+        propensity=0.5,
+        value=False,
+        treatment_cost=2.0,
+        **offered,
+    )
     assert fewer.values is None
     scores = fewer.estimator.reward_estimator_.outcome_
     assert scores.to_numpy() == pytest.approx((Y + 2.0 * (T == "programme")).to_numpy())
@@ -146,8 +164,8 @@ def test_everybody_as_estimand_is_said(study):
     X, T, Y, offered, groups = study
     model = DRPolicyTree(rewards=rewards("all"), max_depth=1, min_samples_leaf=40)
     with pytest.warns(WeakInstrumentWarning, match="rows, .* min_compliance=0.05"):
-        model.fit(Y, T, X=X, groups=groups, **offered)
-    text = " ".join(StudyReport(model, Y, T, X=X, groups=groups, **offered).to_text().split())
+        by_columns(model.fit, Y=Y, T=T, X=X, groups=groups, **offered)
+    text = " ".join(by_columns(StudyReport, model, Y=Y, T=T, X=X, groups=groups, **offered).to_text().split())
     assert f"In {model.reward_estimator_.n_weak_} of 280 rows compliance was estimated below 0.05" in text
     assert "every person counts with the effect on those who follow the offers among people with the same" in text
     assert "(equation 44)" in text and "What to offer whom was not computed: pass the result of offer_rule" in text
@@ -158,9 +176,9 @@ def test_rows_that_only_judge_have_no_part_in_the_section(study):
     X, T, Y, offered, groups = study
     model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=20)
     data = {"X": X, "groups": groups, **offered}
-    honest = honest_leaf_summary(model, Y, T, honest=0.4, random_state=0, **data)
+    honest = by_columns(honest_leaf_summary, model, Y=Y, T=T, honest=0.4, random_state=0, **data)
     n = len(honest.estimator.rewards_)
-    report = StudyReport(honest.estimator, Y, T, results=honest, **data)
+    report = by_columns(StudyReport, honest.estimator, Y=Y, T=T, results=honest, **data)
     table = next(b for b in report.content.section("offers").blocks if isinstance(b, Table))
     assert table.caption.endswith(f"by the {n:,} rows that the tree was learnt from")
 
@@ -170,8 +188,8 @@ def test_several_offers_with_missing_outcomes(study):
     offer = offered["instrument"].mask(np.arange(280) % 3 == 0, "letter")
     lost = Y.mask(np.arange(280) % 17 == 0)
     data = {"X": X, "instrument": offer, "missing_outcome": "weight"}
-    model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=40).fit(lost, T, **data)
-    report = StudyReport(model, lost, T, treatment_cost=1.0, **data)
+    model = by_columns(DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=40).fit, Y=lost, T=T, **data)
+    report = by_columns(StudyReport, model, Y=lost, T=T, treatment_cost=1.0, **data)
     facts = dict(next(b for b in report.content.section("offers").blocks if isinstance(b, Facts)).pairs)
     assert "with 1 degrees of freedom, p" in facts["all offers the same effect"]
     assert "What hides behind" not in report.to_text()
@@ -182,12 +200,12 @@ def test_slips_are_one_sentence(study, fitted):
     with pytest.raises(InputError, match="fitted with an instrument; give the report that study"):
         StudyReport(fitted, Y, T, X=X)
     with pytest.raises(InputError, match="offer_costs names the offer free; the offers are none, voucher"):
-        StudyReport(fitted, Y, T, X=X, groups=groups, offer_costs={"free": 1.0}, **offered)
+        by_columns(StudyReport, fitted, Y=Y, T=T, X=X, groups=groups, offer_costs={"free": 1.0}, **offered)
     for bad, words in ((np.nan, "has missing or infinite values"), (["a"] * 280, "holds values that are not numbers")):
         with pytest.raises(InputError, match=f"offer_costs of voucher {words}"):
-            offer_rule(fitted, Y, T, X=X, offer_costs={"voucher": bad}, **offered)
+            by_columns(offer_rule, fitted, Y=Y, T=T, X=X, offer_costs={"voucher": bad}, **offered)
     with pytest.raises(InputError, match="treatment_cost must be a finite number; got"):
-        offer_rule(fitted, Y, T, X=X, treatment_cost=np.nan, **offered)
+        by_columns(offer_rule, fitted, Y=Y, T=T, X=X, treatment_cost=np.nan, **offered)
     with pytest.raises(InputError, match="instrument is missing; pass what every row was offered"):
         offer_rule(fitted, Y, T, X=X)
     with pytest.raises(InputError, match="cannot be subtracted from times to an event"):
@@ -196,14 +214,14 @@ def test_slips_are_one_sentence(study, fitted):
         Y, T, X=X[["age"]].fillna(0), propensity=0.5
     )
     with pytest.raises(InputError, match="fitted without an instrument; fit it to this study"):
-        StudyReport(plain, Y, T, X=X[["age"]].fillna(0), **offered)
+        by_columns(StudyReport, plain, Y=Y, T=T, X=X[["age"]].fillna(0), **offered)
     with pytest.raises(InputError, match="treatment=Offered"):
         StudyReport(plain, Y, T, X=X[["age"]].fillna(0), offer_costs={"voucher": 1.0})
 
 
 def test_the_check_finds_what_is_wrong_with_offers(study):
     X, T, Y, offered, groups = study
-    check = check_study(Y, T, X=X, groups=groups, **offered)
+    check = by_columns(check_study, Y=Y, T=T, X=X, groups=groups, **offered)
     assert {(f.kind, f.column) for f in check.findings} >= {("varies within clusters", "Offer")}
     assert not any(f.column.startswith("Treatment") for f in check.findings)
     shuffled = pd.Series(np.random.default_rng(1).permutation(offered["instrument"]))
@@ -212,10 +230,14 @@ def test_the_check_finds_what_is_wrong_with_offers(study):
     rare = offered["instrument"].mask(np.arange(280) < 7, "letter")
     kinds = {f.kind: f for f in check_study(StudyColumns(Y, T, X=X, instrument=rare)).of("warning")}
     assert kinds["rare offer"].column == "Offer letter" and kinds["rare offer"].rows == 7
-    (same,) = (f for f in check_study(Y, offered["instrument"], X=X, **offered).findings if f.kind == "full compliance")
+    (same,) = (
+        f
+        for f in check_study(StudyColumns(Y, offered["instrument"], X=X, **offered)).findings
+        if f.kind == "full compliance"
+    )
     assert same.severity == "note" and "leave it out" in same.remedy
     recorded = X.assign(site=np.where(offered["instrument"] == "voucher", "in", "out"))
-    (found,) = check_study(Y, T, X=recorded, **offered).of("serious")
+    (found,) = by_columns(check_study, Y=Y, T=T, X=recorded, **offered).of("serious")
     assert found.column == "site" and "nearly determines the offer" in found.found
 
 
@@ -224,8 +246,12 @@ def test_the_page_keeps_intervals_whole_and_captions_in_sight(study, fitted, rep
     assert page.count('<span class="interval">[') > 5 and "&lt;span" not in page
     assert "<caption><span>Offers, adjusted for covariates" in page
     X, T, Y, offered, groups = study
-    values = cross_val_policy_value(fitted, Y, T, X=X, groups=groups, cv=2, n_repeats=1, random_state=0, **offered)
-    text = " ".join(StudyReport(fitted, Y, T, X=X, groups=groups, results=values, **offered).to_text().split())
+    values = by_columns(
+        cross_val_policy_value, fitted, Y=Y, T=T, X=X, groups=groups, cv=2, n_repeats=1, random_state=0, **offered
+    )
+    text = " ".join(
+        by_columns(StudyReport, fitted, Y=Y, T=T, X=X, groups=groups, results=values, **offered).to_text().split()
+    )
     assert "Held-out values of all rules, of compliers per person of all, by 280 rows in" in text
     picture = next(
         b for b in report.content.section("support").blocks if isinstance(b, Picture) and b.kind == "balance"
@@ -236,20 +262,27 @@ def test_the_page_keeps_intervals_whole_and_captions_in_sight(study, fitted, rep
 def test_a_covariate_that_nobody_has_is_left_out_of_the_compliers(study):
     X, T, Y, offered, groups = study
     empty = X.assign(nothing=np.nan)
-    model = DRPolicyTree(rewards=rewards(), max_depth=0).fit(Y, T, X=empty, groups=groups, propensity=0.5, **offered)
+    model = by_columns(
+        DRPolicyTree(rewards=rewards(), max_depth=0).fit, Y=Y, T=T, X=empty, groups=groups, propensity=0.5, **offered
+    )
     means = instrument_summary(model).complier_means(empty)
     assert means.loc["nothing"].isna().all() and means.drop(index="nothing").notna().all(axis=None)
     who = next(
-        b for b in StudyReport(model, Y, T, X=empty, groups=groups, **offered).content.section("offers").blocks
+        b
+        for b in by_columns(StudyReport, model, Y=Y, T=T, X=empty, groups=groups, **offered)
+        .content.section("offers")
+        .blocks
         if isinstance(b, Fold)
-    )  # fmt: skip
+    )
     assert "nothing" not in [row[0] for row in who.blocks[0].rows]
 
 
 def test_the_verdict_over_offers_speaks_of_offers(study, fitted):
     X, T, Y, offered, groups = study
     options = {"cv": 2, "n_repeats": 1, "random_state": 0}
-    rule = offer_rule(fitted, Y, T, X=X, groups=groups, propensity=0.5, treatment_cost=1.0, **offered, **options)
-    free = offer_rule(fitted, Y, T, X=X, groups=groups, propensity=0.5, **offered, **options)
+    rule = by_columns(
+        offer_rule, fitted, Y=Y, T=T, X=X, groups=groups, propensity=0.5, treatment_cost=1.0, **offered, **options
+    )
+    free = by_columns(offer_rule, fitted, Y=Y, T=T, X=X, groups=groups, propensity=0.5, **offered, **options)
     for verdict in (rule.values.verdict, free.values.verdict):
         assert "offer" in str(verdict) and "treatment" not in str(verdict)

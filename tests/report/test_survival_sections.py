@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from policytree import About, StudyReport, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.diagnostics import check_rewards
 from policytree.exceptions import InputError
 from policytree.report.content import Facts, Fold, Picture, Table
@@ -101,7 +101,7 @@ def test_horizon_unit_and_floor_are_said(report):
 
 def test_another_question_than_that_of_the_fit_is_refused(study, fitted):
     X, T, Y, event = study
-    with pytest.raises(InputError, match="fitted to times to an event; pass event="):
+    with pytest.raises(InputError, match="fitted to times to an event; give the report that study"):
         StudyReport(fitted, Y, T, X=X)
     with pytest.raises(InputError, match=r"fitted with horizon=600.0, the report asks for 500.0; use the same\."):
         StudyReport(fitted, StudyColumns(Y, T, X=X, event=event, horizon=500))
@@ -140,13 +140,13 @@ def test_missing_outcomes_are_counted_by_arm(study):
 def test_rewards_that_few_rows_decide_are_said_once(study, fitted):
     X, T, Y, event = study
     asked = {"X": X, "event": event, "horizon": 600}
-    assert "To rely less on them" not in StudyReport(fitted, Y, T, **asked, about=ABOUT).to_text()
+    assert "To rely less on them" not in by_columns(StudyReport, fitted, Y=Y, T=T, **asked, about=ABOUT).to_text()
     model = copy.copy(fitted)
     model.reward_estimator_ = copy.copy(fitted.reward_estimator_)
     found = model.reward_estimator_.extreme_rewards_ = ExtremeRewards(
         3, 2, 240, 0.4, -5000.0, 7000.0, (0.0, 600.0), True
     )
-    plain = " ".join(StudyReport(model, Y, T, **asked, about=ABOUT).to_text().split())
+    plain = " ".join(by_columns(StudyReport, model, Y=Y, T=T, **asked, about=ABOUT).to_text().split())
     assert plain.count(str(found)) == 1
     assert (
         "3 of 240 rows (2 unlikely to be followed for as long as they were and 1 unlikely to get their treatment) make "
@@ -154,18 +154,22 @@ def test_rewards_that_few_rows_decide_are_said_once(study, fitted):
         "min_observed or leave out people who could hardly get every treatment (crump_trimming)."
     ) in plain
     told = replace(ABOUT, warnings=(f"{found} (Heard in the ranking.)",))
-    assert " ".join(StudyReport(model, Y, T, **asked, about=told).to_text().split()).count(str(found)) == 1
+    assert (
+        " ".join(by_columns(StudyReport, model, Y=Y, T=T, **asked, about=told).to_text().split()).count(str(found)) == 1
+    )
 
 
 def test_no_horizon_stands_for_a_unit_that_nobody_named(study):
     X, T, Y, event = study
     model, asked = learner(max_depth=1), {"X": X, "event": event, "horizon": 600}
-    values = cross_val_policy_value(model, Y, T, cv=2, n_repeats=1, random_state=0, **asked)
-    model.fit(Y, T, **asked)
+    values = by_columns(cross_val_policy_value, model, Y=Y, T=T, cv=2, n_repeats=1, random_state=0, **asked)
+    by_columns(model.fit, Y=Y, T=T, **asked)
     captions = {}
     for unit in ("", "days"):
         about = About(outcome="time", unit=unit, treatment="arm")
-        section = StudyReport(model, Y, T, results=[values], **asked, about=about).content.section("values")
+        section = by_columns(StudyReport, model, Y=Y, T=T, results=[values], **asked, about=about).content.section(
+            "values"
+        )
         captions[unit] = next(b for b in section.blocks if isinstance(b, Table)).caption
     assert captions == {
         "": "Held-out values of all rules, by 240 rows",
