@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_value
+from policytree.common.study_columns import by_columns
 from policytree.common.validation import stratum_codes
 from policytree.diagnostics import calibration_table, overlap_table
 from policytree.exceptions import InputError, OverlapWarning
@@ -94,11 +95,11 @@ def trial(rng):
 
 def test_strata_reach_the_folds_of_rewards_trees_and_values(trial):
     cell = np.unique(trial["T"], return_inverse=True)[1] * 6 + trial["strata"]
-    model = RewardEstimator(LinearRegression(), random_state=0).fit(**trial, propensity=0.5)
+    model = by_columns(RewardEstimator(LinearRegression(), random_state=0).fit, **trial, propensity=0.5)
     assert spread(model.folds_, cell, 5) == 0
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
-    assert spread(tree.fit(**trial, propensity=0.5).reward_estimator_.folds_, cell, 5) == 0
-    values = cross_val_policy_value(tree, **trial, propensity=0.5, random_state=0, cv=4)
+    assert spread(by_columns(tree.fit, **trial, propensity=0.5).reward_estimator_.folds_, cell, 5) == 0
+    values = by_columns(cross_val_policy_value, tree, **trial, propensity=0.5, random_state=0, cv=4)
     assert all(spread(repetition.folds.fold, cell, 4) == 0 for repetition in values.repetitions)
 
 
