@@ -23,7 +23,9 @@ def public_names():
     exported = ((name, each) for name in PACKAGES for each in {*importlib.import_module(name).__all__})
     found = {}
     for package, name in [*sorted(exported), *sorted(listed())]:
-        item = inspect.unwrap(getattr(importlib.import_module(package), name))
+        item = inspect.unwrap(
+            getattr(importlib.import_module(package), name), stop=lambda each: hasattr(each, "takes_study")
+        )
         if inspect.isclass(item) or inspect.isfunction(item):
             found.setdefault(id(item), pytest.param(item, id=f"{package}.{name}"))
     return list(found.values())

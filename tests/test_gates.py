@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.evaluation.policy_value.confounding import Hidden, strongest
 from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
 from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
@@ -59,7 +59,9 @@ def judged(X, T, Y, *, direction="maximize", **options):
     model = DRPolicyTree(
         LinearRegression(), LogisticRegression(), max_depth=1, cv=2, direction=direction, random_state=0
     )
-    return cross_val_policy_value(model, Y, T, X=X, cv=2, n_repeats=1, random_state=0, **options).verdict
+    return by_columns(
+        cross_val_policy_value, model, Y=Y, T=T, X=X, cv=2, n_repeats=1, random_state=0, **options
+    ).verdict
 
 
 def states(verdict):

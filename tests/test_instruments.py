@@ -336,10 +336,10 @@ def test_messages_about_offers_call_them_offers(rng):
         fit(propensity={"voucher": 0.999, "none": 0.001})
     gone = data["outcome"].mask(data["offer"] == "none")
     with pytest.raises(InputError, match=r"^All outcomes of offer none are missing; leave the offer out"):
-        fit(StudyColumns(gone, missing_outcome="weight"))
+        fit(Y=gone, missing_outcome="weight")
     left = gone.where(data.index != np.flatnonzero(data["offer"] == "none")[0], 1.0)
     with pytest.raises(InputError, match=r"^Only 1 of \d+ outcomes of offer none are seen, too few"):
-        fit(StudyColumns(left, missing_outcome="weight"))
+        fit(Y=left, missing_outcome="weight")
 
 
 def test_a_first_stage_without_exceptions_has_no_finite_strength(rng):
@@ -383,18 +383,18 @@ def test_bad_instruments_are_refused(rng):
         return by_columns(model.fit, Y=data["outcome"], X=data[["x"]], **given)
 
     with pytest.raises(InputError, match="do not go together"):
-        fit(StudyColumns(study=rng.random(200) < 0.7))
+        fit(study=rng.random(200) < 0.7)
     with pytest.raises(InputError, match="tells apart two treatments"):
         fit(T=rng.integers(3, size=200))
     with pytest.raises(InputError, match="only one offer"):
-        fit(StudyColumns(instrument=np.zeros(200)))
+        fit(instrument=np.zeros(200))
     with pytest.raises(InputError, match="instrument holds 200 different values"):
-        fit(StudyColumns(instrument=rng.normal(size=200)))
+        fit(instrument=rng.normal(size=200))
     with pytest.raises(InputError, match="instrument"):
-        fit(StudyColumns(instrument=data["offer"][:-1]))
+        fit(instrument=data["offer"][:-1])
     gaps = data["offer"].astype(float).where(data.index > 3)
     with pytest.raises(InputError, match="missing"):
-        fit(StudyColumns(instrument=gaps))
+        fit(instrument=gaps)
     with pytest.raises(InputError, match="instrument was given at fit"):
         fit().predict_rewards(data["outcome"], data["taken"], X=data[["x"]])
     with pytest.raises(InputError, match="without an instrument"):
@@ -573,4 +573,4 @@ def test_the_control_of_a_study_is_a_treatment_and_offers_have_their_own(rng):
     )  # fmt: skip
     model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=0, cv=2, random_state=0)
     found = offer_rule(model, study, cv=2, n_repeats=1, random_state=0)
-    assert "more than the control, none" in str(found.values.verdict)
+    assert "more than under none, the control" in str(found.values.verdict)
