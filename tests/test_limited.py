@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator, Status, cross_val_policy_value, honest_leaf_summary
-from policytree.common.study_columns import StudyColumns
+from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.estimators.limited import Subgroups
 from policytree.estimators.policy import without_limits
 from policytree.evaluation import pareto_path, policy_stability
@@ -79,9 +79,9 @@ def test_a_limit_on_an_outcome_by_brute_force(study, limit):
     data = {"sample_weight": weight, "outcomes": {"harm": harm}}
     if not kept:
         with pytest.raises(InputError, match=r"has a mean of 'harm' below .*, but limits ask for"):
-            tree.fit(X, rewards, **data)
+            by_columns(tree.fit, Y=X, T=rewards, **data)
         return
-    tree.fit(X, rewards, **data)
+    by_columns(tree.fit, Y=X, T=rewards, **data)
     assert tree.status_ is Status.OPTIMAL
     assert tree.objective_value_ == pytest.approx(max(kept), abs=1e-9)
     assert tolerant(tree.outcome_means_["harm"], limit)
@@ -122,9 +122,9 @@ def test_parity_of_values_by_brute_force(study, gap):
     data = {"sample_weight": weight, "subgroups": pd.DataFrame({"sex": group})}
     if not kept:
         with pytest.raises(InputError, match=r"has a gap of sex: |keeps to budget, limits and all shares at once"):
-            tree.fit(X, rewards, **data)
+            by_columns(tree.fit, Y=X, T=rewards, **data)
         return
-    tree.fit(X, rewards, **data)
+    by_columns(tree.fit, Y=X, T=rewards, **data)
     assert tree.objective_value_ == pytest.approx(max(kept), abs=1e-9)
 
 
@@ -370,22 +370,22 @@ def test_a_limit_that_parts_of_the_rows_cannot_keep_is_said_to_be_one():
     X, T, Y, toxic, _ = study_of_harm()
     tree = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0)
     data = {"X": X, "propensity": 0.5, "outcomes": {"toxic": toxic}}
-    harm = tree.fit(Y, T, **data).outcome_estimators_["toxic"].rewards_
+    harm = by_columns(tree.fit, Y=Y, T=T, **data).outcome_estimators_["toxic"].rewards_
     least = pareto_path(PolicyTree(max_depth=1), X, tree.rewards_, outcomes={"toxic": harm}).outcome_means[0]
-    tight = tree.set_params(limits={"toxic": least + 1e-9}).fit(Y, T, **data)
+    tight = by_columns(tree.set_params(limits={"toxic": least + 1e-9}).fit, Y=Y, T=T, **data)
     assert tight.outcome_means_["toxic"] == pytest.approx(least)
     with pytest.raises(InputError, match=r"Learning again from 120 of 240 rows: .* has a mean of 'toxic' below"):
-        cross_val_policy_value(tight, Y, T, cv=2, n_repeats=1, random_state=0, **data)
+        by_columns(cross_val_policy_value, tight, Y=Y, T=T, cv=2, n_repeats=1, random_state=0, **data)
 
 
 def test_resamples_and_honest_trees_keep_to_limits():
     X, T, Y, toxic, sex = study_of_harm()
     tree = DRPolicyTree(LinearRegression(), max_depth=1, limits={"toxic": 0.12}, cv=2, random_state=0)
     data = {"X": X, "propensity": 0.5, "outcomes": {"toxic": toxic}, "subgroups": sex}
-    honest = honest_leaf_summary(tree, Y, T, random_state=0, **data)
+    honest = by_columns(honest_leaf_summary, tree, Y=Y, T=T, random_state=0, **data)
     assert honest.estimator.outcome_means_["toxic"] <= 0.12
     assert honest.estimator.subgroup_values_ is not None
-    stable = policy_stability(tree, Y, T, n_resamples=3, random_state=0, **data)
+    stable = by_columns(policy_stability, tree, Y=Y, T=T, n_resamples=3, random_state=0, **data)
     assert stable.n_resamples == 3
     with pytest.raises(InputError, match="limits names 'toxic'"):
         policy_stability(tree, Y, T, n_resamples=3, random_state=0, X=X, propensity=0.5)

@@ -55,6 +55,7 @@ def given_models(direction: str = "maximize") -> TreatmentRegime:
 
 
 def linear(**options) -> DRPolicyTree:
+    options = {"min_samples_per_treatment": 0} | options  # of 60 rows, ten of the rare arm: any leaf
     return DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0, **options)
 
 

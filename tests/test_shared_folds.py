@@ -62,7 +62,7 @@ def learner(**more) -> DRPolicyTree:
 
 
 def value(estimator, data, **options):
-    options = {"n_repeats": 1, "random_state": 1, **data, **options}
+    options = {"n_repeats": 1, "random_state": 1, "benchmarks": 0, **data, **options}
     return cross_val_policy_value(estimator, options.pop("Y"), options.pop("T"), **options)
 
 

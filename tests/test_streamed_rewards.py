@@ -222,8 +222,9 @@ def test_small_known_propensities_are_used_and_told(rows, tmp_path):
 
 def test_one_number_other_than_a_half_needs_a_label_as_in_memory(rows, tmp_path):
     rows = rows.assign(arm=np.where(rows["arm"] == "a", "a", "b"))
-    share = (rows["arm"] == "a").mean()
-    with pytest.raises(InputError, match=rf"propensity=0.4 may be .* a=0.4,b=0.6 or b=0.4,a=0.6.*a {share:.4g}, b"):
+    with pytest.raises(
+        InputError, match=r"propensity=0.4 may be .* a=0.4,b=0.6 or b=0.4,a=0.6.*shares are a 0\.\d+, b"
+    ):
         stream_rewards(
             RewardEstimator(method="inverse_propensity", cv=2), rows, ["x"], outcome="y", treatment="arm",
             propensity=0.4, directory=tmp_path / "s",
