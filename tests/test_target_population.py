@@ -675,7 +675,7 @@ def test_the_difference_of_effects_that_undoes_a_gain(study):
 
 
 def test_learnt_rules_of_a_table():
-    X, T, Y, target = shifted(600, 600, 3)
+    X, T, Y, target = shifted(1_200, 600, 3)
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0)
     options = {"X": X, "propensity": 0.5, "n_repeats": 2, "random_state": 0}
     table = by_columns(cross_val_policy_value, tree, Y=Y, T=T, target_X=target, **options)
