@@ -35,7 +35,7 @@ def _folded(level: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CombinedTreatments(Shown):
-    """Several treatments (factors) as combined arms; made by :func:`combine_treatments`.
+    """Several treatments (factors) as combined arms; made by :func:`policytree.combine_treatments`.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ def combine_treatments(T: Any) -> CombinedTreatments:
 
 
 def combine_frame(frame: pd.DataFrame, known: Sequence[Any] | None = None) -> CombinedTreatments:
-    """As :func:`combine_treatments`, of a pandas frame; rows with gaps have no label (None).
+    """As :func:`policytree.combine_treatments`, of a pandas frame; rows with gaps have no label (None).
 
     The labels' series is named like the columns, or like the first that has gaps.
 

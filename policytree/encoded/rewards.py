@@ -36,7 +36,7 @@ BY_ROW = (DirectMethod, DoublyRobust, InversePropensity)  # schemes that score e
 
 @dataclass(frozen=True)
 class StreamedRewards:
-    """Rewards on the disk, made by :func:`stream_rewards`.
+    """Rewards on the disk, made by :func:`policytree.encoded.stream_rewards`.
 
     Attributes
     ----------

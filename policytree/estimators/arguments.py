@@ -56,8 +56,9 @@ class SearchArguments(NestedParameters):
         :class:`policytree.guesses.ReferenceGuesses`; or the guesses themselves, :class:`policytree.guesses.Guesses`
         (its ``reference_losses`` weighted, rows of weight 0 left out). ``status_`` is then OPTIMAL_GIVEN_GUESSES.
     time_limit : float or None
-        Seconds of wall time; the best tree found and its gap are returned, with a :class:`SearchWarning`. Compiling the
-        search, once on a machine and for some tens of seconds, does not count.
+        Seconds of wall time; the best tree found and its gap are returned, with a
+        :class:`policytree.exceptions.SearchWarning`. Compiling the search, once on a machine and for some tens of
+        seconds, does not count.
     memory_limit : float or None
         Bytes the search may use, its own rows and columns among them. What ``fit`` prepares before it is not counted:
         three to four times the bytes of the table and the rewards as numbers of 64 bits.

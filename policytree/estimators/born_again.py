@@ -48,7 +48,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         as in the paper.
     time_limit : float or None
         Seconds of wall time. An exact search that has not ended after 70 % of it makes way for a greedy one: the tree
-        is then faithful, but not proved smallest, and there is a :class:`SearchWarning`.
+        is then faithful, but not proved smallest, and there is a :class:`policytree.exceptions.SearchWarning`.
     memory_limit : float or None
         Bytes that the exact search may use; four fifths of the free memory by default.
     verbose : int, default 0

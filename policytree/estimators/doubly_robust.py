@@ -79,7 +79,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     min_samples_leaf, min_samples_per_treatment : int or "auto", default "auto"
         Smallest number of rows in a leaf, and of every arm in it. "auto": at least 8 of every arm, more where most
         outcomes are the same, and a hundredth of all rows
-        (:func:`policytree.estimators.leaf_sizes.default_leaf_sizes`); any leaf where ``min_samples_per_treatment`` is
+        (``policytree.estimators.leaf_sizes.default_leaf_sizes``); any leaf where ``min_samples_per_treatment`` is
         0 and ``min_samples_leaf`` is "auto".
     direction : {"maximize", "minimize"}, optional
         Whether larger or smaller outcomes are better. If nobody says it, larger ones are taken to be; an outcome whose

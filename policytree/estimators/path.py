@@ -86,7 +86,7 @@ def tree_path(
     X : DataFrame or array of shape (n, p)
         The table that ``estimator.fit`` takes.
     y : array of shape (n,), or of shape (n, K)
-        Labels; for :class:`PolicyTree` the rewards.
+        Labels; for :class:`policytree.PolicyTree` the rewards.
     min_regularization : float
         Where the path ends; with 0 its last tree has the least loss within ``max_depth`` and ``max_leaf_nodes``. Small
         values may need long searches.

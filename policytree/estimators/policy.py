@@ -361,8 +361,8 @@ class PolicyTree(_FittedPolicy):
     def predict_value(self, X: Table) -> np.ndarray:
         """Return the mean training reward of every arm in the leaf of every row; shape (n, K).
 
-        In-sample means of a tree chosen on the same rewards are optimistic: use :func:`cross_val_policy_value` for
-        an honest value.
+        In-sample means of a tree chosen on the same rewards are optimistic: use
+        :func:`policytree.cross_val_policy_value` for an honest value.
         """
         leaves = self.apply(X)
         return self.node_values_[leaves]

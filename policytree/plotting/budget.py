@@ -25,7 +25,8 @@ class BudgetPathDisplay(OneAxes):
     path : BudgetPath
         From :func:`policytree.evaluation.budget_path`.
     held_out : DataFrame, optional
-        From :meth:`BudgetPath.evaluate`: then values on other people stand beside those of the training rows.
+        From :meth:`~policytree.evaluation.targeting.budget_path.BudgetPath.evaluate`: then values on other people
+        stand beside those of the training rows.
 
     Attributes
     ----------

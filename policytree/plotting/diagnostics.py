@@ -60,7 +60,7 @@ class OverlapDisplay:
 
     Attributes
     ----------
-    table : DataFrame, see :func:`overlap_table`
+    table : DataFrame, see :func:`policytree.diagnostics.overlap_table`
     figure_, axes_ : matplotlib Figure and array of K Axes, after :meth:`plot`
 
     Examples
@@ -212,7 +212,7 @@ class CovariateBalanceDisplay(OneAxes):
     Parameters
     ----------
     table : DataFrame
-        From :func:`balance_table`.
+        From :func:`policytree.diagnostics.balance_table`.
 
     Examples
     --------
@@ -252,7 +252,7 @@ class CovariateBalanceDisplay(OneAxes):
 
 
 def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
-    """Of a :func:`balance_table`: the largest absolute difference of every covariate over all comparisons."""
+    """The largest absolute difference of every covariate of a balance table, over all comparisons."""
     return table.filter(like="difference_").abs().groupby(level="covariate", sort=False).max()
 
 
@@ -279,7 +279,7 @@ class CalibrationDisplay(OneAxes):
     Parameters
     ----------
     table : DataFrame
-        From :func:`calibration_table`.
+        From :func:`policytree.diagnostics.calibration_table`.
 
     Examples
     --------
@@ -344,8 +344,8 @@ class OutcomeFitDisplay:
 
     Attributes
     ----------
-    table : DataFrame, see :func:`outcome_fit_table`
-    bins : DataFrame, see :func:`outcome_calibration_table`
+    table : DataFrame, see :func:`policytree.diagnostics.outcome_fit_table`
+    bins : DataFrame, see :func:`policytree.diagnostics.outcome_calibration_table`
     figure_, axes_ : matplotlib Figure and array of K Axes, after :meth:`plot`
 
     Examples

@@ -33,10 +33,11 @@ class ParetoPathDisplay(OneAxes):
     path : ParetoPath
         From :func:`policytree.evaluation.pareto_path`.
     held_out : DataFrame, optional
-        From :meth:`ParetoPath.evaluate`: then the chosen tree, or those at the hull's corners, are drawn on other
-        people as well, with intervals.
+        From :meth:`~policytree.evaluation.targeting.pareto_path.ParetoPath.evaluate`: then the chosen tree, or those
+        at the hull's corners, are drawn on other people as well, with intervals.
     chosen : int, optional
-        Position of the chosen tree, as :meth:`ParetoPath.within` and :meth:`ParetoPath.weighted` return it.
+        Position of the chosen tree, as :meth:`~policytree.evaluation.targeting.pareto_path.ParetoPath.within` and
+        :meth:`~policytree.evaluation.targeting.pareto_path.ParetoPath.weighted` return it.
 
     Attributes
     ----------

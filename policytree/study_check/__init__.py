@@ -102,7 +102,7 @@ def check_study(
     column with which nobody got some treatment; values missing under one treatment; ids, dates, numbers stored as text;
     numbers such as -999 that stand for a missing value; constant, repeated and mostly missing columns; rare categories,
     unused levels; labels that only case or blanks tell apart; rows and ids that repeat; whether clusters or rows were
-    treated. :func:`check_rewards` adds checks of the fitted rewards.
+    treated. :func:`policytree.diagnostics.check_rewards` adds checks of the fitted rewards.
 
     Parameters
     ----------

@@ -149,8 +149,8 @@ def cross_val_policy_value(
         none) says which outcomes are better.
     rivals : mapping of str to estimator, optional
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
-        :class:`PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the tree, net of
-        costs; those whose ``fit`` takes ``T`` or ``sample_weight`` are given them.
+        :class:`policytree.PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the
+        tree, net of costs; those whose ``fit`` takes ``T`` or ``sample_weight`` are given them.
     second_opinion : {"auto", "shares", "logit", "boosted"} or None
         A learner of the default models of treatment, by whose propensities alone the same rules are judged as well: the
         table has the verdict of that. Intervals do not count how wrong models are; another model shows some of it.

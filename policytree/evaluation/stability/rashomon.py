@@ -69,7 +69,7 @@ def near_ties(
     X : DataFrame or array of shape (n, p)
         The table that ``estimator.fit`` takes.
     y : array of shape (n,), or of shape (n, K)
-        Labels; for :class:`PolicyTree` the rewards; for :class:`DRPolicyTree` nothing is given.
+        Labels; for :class:`policytree.PolicyTree` the rewards; for :class:`policytree.DRPolicyTree` nothing is given.
     epsilon : float, optional
         How much worse than the best tree a near-tie may be. Labels and costs: its objective is at most
         ``(1 + epsilon)`` times the least one (costs must not be negative). Rewards, whose zero means nothing: it keeps

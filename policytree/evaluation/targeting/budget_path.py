@@ -219,7 +219,7 @@ def budget_path(
     Notes
     -----
     The best tree of a budget between two corners is not on the path: ``PolicyTree(budget=...)`` finds it, below the
-    line that :meth:`BudgetPath.bound_at` draws.
+    line that :meth:`~policytree.evaluation.targeting.budget_path.BudgetPath.bound_at` draws.
 
     Examples
     --------

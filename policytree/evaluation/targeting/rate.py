@@ -166,9 +166,10 @@ def rank_average_treatment_effect(
     Parameters
     ----------
     priority : array of shape (n,), or mapping (DataFrame) of names to such arrays
-        Higher is treated first: predicted gains (:meth:`HeldOutRewards.predicted_gain`), what a tree promises in each
-        person's leaf (``tree.predict_value(X)``, a column per treatment), or a risk or an age. Several ones are
-        compared on the same rows (:meth:`Ranking.difference`).
+        Higher is treated first: predicted gains
+        (:meth:`~policytree.evaluation.policy_value.sample_split.HeldOutRewards.predicted_gain`), what a tree
+        promises in each person's leaf (``tree.predict_value(X)``, a column per treatment), or a risk or an age.
+        Several ones are compared on the same rows (:meth:`~policytree.evaluation.targeting.rate.Ranking.difference`).
     rewards : HeldOutRewards, or DataFrame or array of shape (n, K)
         Doubly robust scores. :func:`policytree.held_out_rewards` brings rows, clusters, weights and direction along.
     treatment : label, or any policy, optional
