@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
@@ -41,7 +42,9 @@ def test_the_command_line_and_five_lines_of_python_agree(name, tmp_path):
     model = DRPolicyTree(cv=how.get("cv", 5), random_state=0).fit(study)
     values = cross_val_policy_value(model, study, **how, random_state=0)
 
-    assert said["values"] == json.loads(json.dumps(values.to_frame().reset_index().to_dict("records")))
+    printed = pd.DataFrame(said["values"]).set_index("rule").astype(float)
+    pd.testing.assert_frame_equal(printed, values.to_frame().astype(float), check_exact=True)
     verdict = json.loads(json.dumps(values.verdict.to_dict()))
     assert {**said["verdict"], "sentence": ""} == {**verdict, "sentence": ""}  # which has the unit on the command line
-    assert said["tree"] == json.loads(json.dumps(model.to_dict()))
+    tree = json.loads(json.dumps(model.to_dict()))  # features have names of values in the report
+    assert {**said["tree"], "features": None} == {**tree, "features": None}

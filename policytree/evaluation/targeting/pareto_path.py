@@ -234,7 +234,7 @@ def pareto_path(
 
     See Also
     --------
-    PolicyTree : ``limits`` find the best tree of one limit, of any depth, without the rest of the front.
+    policytree.PolicyTree : ``limits`` find the best tree of one limit, of any depth, without the rest of the front.
 
     Notes
     -----
