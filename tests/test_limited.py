@@ -79,9 +79,9 @@ def test_a_limit_on_an_outcome_by_brute_force(study, limit):
     data = {"sample_weight": weight, "outcomes": {"harm": harm}}
     if not kept:
         with pytest.raises(InputError, match=r"has a mean of 'harm' below .*, but limits ask for"):
-            by_columns(tree.fit, Y=X, T=rewards, **data)
+            tree.fit(X, rewards, **data)
         return
-    by_columns(tree.fit, Y=X, T=rewards, **data)
+    tree.fit(X, rewards, **data)
     assert tree.status_ is Status.OPTIMAL
     assert tree.objective_value_ == pytest.approx(max(kept), abs=1e-9)
     assert tolerant(tree.outcome_means_["harm"], limit)
@@ -122,9 +122,9 @@ def test_parity_of_values_by_brute_force(study, gap):
     data = {"sample_weight": weight, "subgroups": pd.DataFrame({"sex": group})}
     if not kept:
         with pytest.raises(InputError, match=r"has a gap of sex: |keeps to budget, limits and all shares at once"):
-            by_columns(tree.fit, Y=X, T=rewards, **data)
+            tree.fit(X, rewards, **data)
         return
-    by_columns(tree.fit, Y=X, T=rewards, **data)
+    tree.fit(X, rewards, **data)
     assert tree.objective_value_ == pytest.approx(max(kept), abs=1e-9)
 
 
