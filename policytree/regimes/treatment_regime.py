@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 BACKWARD, JOINT = "backward", "joint"
 DOUBLY_ROBUST, INVERSE_PROBABILITY = "doubly_robust", "inverse_probability"
+_NONE_BY_ZERO = ("regularization", "min_samples_per_treatment")  # asked for nothing where they are 0
 _JOINT_REFUSES = (
     "regularization", "min_samples_per_treatment", "budget", "max_share", "min_share", "feature_costs", "guesses",
     "max_expected_cost", "root_feature", "max_leaf_nodes",
@@ -290,7 +291,8 @@ class TreatmentRegime(NestedParameters):
                 )
             usual = DRPolicyTree()
             for argument in _JOINT_REFUSES:
-                if getattr(each, argument) != getattr(usual, argument):
+                free = (getattr(usual, argument), *((0,) if argument in _NONE_BY_ZERO else ()))
+                if getattr(each, argument) not in free:
                     raise InputError(f"search='joint' takes no {argument}; leave it out, or use search='backward'.")
 
     def joint_rewards(self, course: Course) -> np.ndarray:
