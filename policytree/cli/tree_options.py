@@ -14,7 +14,7 @@ from policytree.cli.study import Study
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.common.option_words import typed
 from policytree.estimators.depth_choice import AUTO
-from policytree.estimators.leaf_sizes import leaf_sizes
+from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
 from policytree.exceptions import InputError, quoted
 from policytree.problem.split_columns import LEVELS
 
@@ -102,8 +102,7 @@ def tree_size(options: dict) -> dict[str, Any]:
         raise InputError(
             "--max-leaf-nodes auto goes with --max-depth auto; leave that out, or give a number of leaves."
         )
-    price = (AUTO if depth == AUTO else 0.0) if price is None else price
-    return {"max_depth": depth, "regularization": price, "max_leaf_nodes": leaves}
+    return {"max_depth": depth, "regularization": price_of_leaf(depth, price), "max_leaf_nodes": leaves}
 
 
 def _leaves_of(text: str | None) -> int | str | None:

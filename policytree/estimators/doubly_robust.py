@@ -27,9 +27,9 @@ from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.constraints import check_constraints
 from policytree.estimators.delegation import OfTree, of_tree, scored_with_treatments
 from policytree.estimators.depth_choice import AUTO, DepthChoice
-from policytree.estimators.leaf_sizes import leaf_sizes, of_any_size, price_of_leaf
+from policytree.estimators.leaf_sizes import leaf_sizes, of_any_size
 from policytree.estimators.limited import check_limits, further_outcomes
-from policytree.estimators.policy import PolicyTree
+from policytree.estimators.policy import PolicyTree, plain_tree
 from policytree.estimators.views import NotebookView
 from policytree.exceptions import InputError, quoted
 from policytree.problem.types import Guesses, Solution, Status
@@ -266,8 +266,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         """
         stated = agreed_direction(self.direction, direction)
         way = direction_of(stated, name_of(Y), times=event is not None or is_structured(Y)).way
-        given = {name: getattr(self, name) for name in PolicyTree().get_params()} | {"direction": way}
-        tree = PolicyTree(**given | {"regularization": price_of_leaf(self)} | of_any_size(self))
+        tree = plain_tree(self, direction=way)
         tree._check_arguments()  # before minutes of nuisance fits
         rewards = self._reward_estimator(instrument is not None)
         if sample_treatment_costs is not None and rewards.estimand == COMPLIERS:

@@ -78,11 +78,11 @@ def leaf_sizes(estimator: Any, seen: Observed, people: int = 0) -> dict[str, int
     }
 
 
-def price_of_leaf(estimator: Any) -> Any:
+def price_of_leaf(max_depth: Any, regularization: Any) -> Any:
     """The price of a leaf; without one, "auto" where the depth is chosen by the data, else 0."""
-    if estimator.regularization is not None:
-        return estimator.regularization
-    return AUTO if estimator.max_depth == AUTO else 0.0
+    if regularization is not None:
+        return regularization
+    return AUTO if max_depth == AUTO else 0.0
 
 
 def sized_for(estimator: Any, seen: Observed) -> Any:

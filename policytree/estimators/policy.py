@@ -414,10 +414,15 @@ class PolicyTree(_FittedPolicy):
         return tags
 
 
+def plain_tree(estimator: Any, **changes: Any) -> PolicyTree:
+    """An unfitted PolicyTree with the arguments of an estimator; leaves that a study is to decide are of any size."""
+    arguments = {name: getattr(estimator, name) for name in PolicyTree().get_params(deep=False)}
+    price = price_of_leaf(estimator.max_depth, estimator.regularization)
+    return PolicyTree(**arguments | {"regularization": price} | of_any_size(estimator) | changes)
+
+
 def without_limits(tree: Any) -> PolicyTree:
     """An unfitted PolicyTree with the same arguments, but for the limits on outcomes and groups."""
-    searched = getattr(tree, "policy_tree_", tree)
-    arguments = {name: getattr(searched, name) for name in PolicyTree().get_params(deep=False)}
-    arguments |= {"regularization": price_of_leaf(searched), **of_any_size(searched)}  # where a study is to decide
-    arguments["direction"] = arguments["direction"] or "maximize"
-    return PolicyTree(**arguments).set_params(limits=None, max_share_gap=None, max_value_gap=None, worst_group=None)
+    none = dict.fromkeys(("limits", "max_share_gap", "max_value_gap", "worst_group"))
+    searched = getattr(tree, "policy_tree_", tree)  # whose direction and smallest leaves a study has decided
+    return plain_tree(searched, direction=searched.direction or "maximize", **none)

@@ -18,7 +18,7 @@ from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, is_whole
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.leaf_sizes import of_any_size
-from policytree.estimators.policy import PolicyTree
+from policytree.estimators.policy import PolicyTree, plain_tree
 from policytree.exceptions import InputError, quoted
 from policytree.regimes.eligibility import eligibility
 from policytree.regimes.export import regime_json, regime_python, regime_rules, regime_sql, regime_text
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 BACKWARD, JOINT = "backward", "joint"
 DOUBLY_ROBUST, INVERSE_PROBABILITY = "doubly_robust", "inverse_probability"
-_NONE_BY_ZERO = ("regularization", "min_samples_per_treatment")  # asked for nothing where they are 0
 _JOINT_REFUSES = (
     "regularization", "min_samples_per_treatment", "budget", "max_share", "min_share", "feature_costs", "guesses",
     "max_expected_cost", "root_feature", "max_leaf_nodes",
@@ -289,10 +288,9 @@ class TreatmentRegime(NestedParameters):
                 raise InputError(
                     f"search='joint' takes trees of depth one; the {name} stage has max_depth={each.max_depth!r}."
                 )
-            usual = DRPolicyTree()
+            tree, usual = plain_tree(each), PolicyTree()
             for argument in _JOINT_REFUSES:
-                free = (getattr(usual, argument), *((0,) if argument in _NONE_BY_ZERO else ()))
-                if getattr(each, argument) not in free:
+                if getattr(tree, argument) != getattr(usual, argument):
                     raise InputError(f"search='joint' takes no {argument}; leave it out, or use search='backward'.")
 
     def joint_rewards(self, course: Course) -> np.ndarray:

@@ -389,8 +389,7 @@ def shared_folds(estimator, seen: Observed, fit: Fit) -> np.ndarray | None:
         None where the estimator does not ask for as many folds as the evaluation has, for fewer than
         ``FEWEST_TO_SHARE`` or for repeated ones, or where two folds hold all rows of a treatment.
     """
-    rewards = getattr(estimator, "rewards", None)
-    owner = estimator if rewards is None else rewards
+    owner = _owner(estimator)
     if fit.folds is None or not isinstance(owner, (RewardEstimator, DRPolicyTree)) or not isinstance(owner.cv, int):
         return None
     if getattr(owner, "n_repeats", 1) != 1 or not FEWEST_TO_SHARE <= owner.cv == len(np.unique(fit.folds)) + 1:
@@ -405,16 +404,21 @@ def shared_folds(estimator, seen: Observed, fit: Fit) -> np.ndarray | None:
     return fit.folds if (table.sum(axis=0) > table).all() else None
 
 
+def _owner(estimator) -> Any:
+    """Whose argument ``cv`` has the folds of the nuisance models: the estimator's, or its ``rewards``'."""
+    rewards = getattr(estimator, "rewards", None)
+    return estimator if rewards is None else rewards
+
+
 def _as_asked(nuisances: RewardEstimator, estimator, shares_folds: bool) -> RewardEstimator:
     """Unfitted nuisance models, with the number of folds that the estimator asks for."""
-    asked = {"cv": (getattr(estimator, "rewards", None) or estimator).cv} if shares_folds else {}
+    asked = {"cv": _owner(estimator).cv} if shares_folds else {}
     return clone(nuisances).set_params(**asked)
 
 
 def _with_folds(estimator, folds: np.ndarray) -> Any:
     """A clone whose nuisance models have these folds."""
-    inside = getattr(estimator, "rewards", None) is not None
-    return clone(estimator).set_params(**{"rewards__cv" if inside else "cv": folds})
+    return clone(estimator).set_params(**{"cv" if _owner(estimator) is estimator else "rewards__cv": folds})
 
 
 def _judging_by(learner: str, fitted) -> Any:
