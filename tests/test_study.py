@@ -223,18 +223,18 @@ def test_what_a_study_shows():
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({"treatment": "arms"}, r"The table has no column 'arms' \(treatment\); did you mean 'arm'\?"),
+        ({"treatment": "arms"}, r"There is no column 'arms' \(treatment\); did you mean 'arm'\?"),
         ({"outcome": "status"}, "status"),
         ({"outcome": 3}, "outcome must be the name of a column or a kind of outcome"),
         ({"outcome": Event("status", "dead")}, "never holds 'dead'; its values are relapse, well"),
-        ({"treatment": "score"}, "Column 'score' is the outcome and the treatment; give it one role"),
-        ({"covariates": ["age", "score"]}, "Column 'score' is the outcome and the covariate; give it one role"),
+        ({"treatment": "score"}, "outcome names 'score', which is the treatment; name another column"),
+        ({"covariates": ["age", "score"]}, "covariates names 'score', which is the outcome; leave it out"),
         ({"covariates": []}, "covariates names no column"),
         ({"covariates": ["age"], "exclude": ["sex"]}, "covariates names all covariates; leave exclude out"),
         ({"direction": "up"}, "direction must be 'maximize' or 'minimize'; got 'up'"),
         ({"control": "usual"}, "control"),
         ({"propensity": {"drug": 0.5}}, "none"),
-        ({"propensity": {"drug": 0.5, "none": "odds"}}, r"The table has no column 'odds' \(propensity\)"),
+        ({"propensity": {"drug": 0.5, "none": "odds"}}, r"There is no column 'odds' \(propensity\)"),
         ({"arm_costs": {"pill": 1.0}}, "pill"),
         ({"further_outcomes": {"fee": "less"}}, "further_outcomes"),
         ({"population": TABLE}, "population must be a Population"),
@@ -318,7 +318,7 @@ def test_the_same_study_with_other_roles():
 def test_kinds_say_their_columns():
     assert Combined(("arm", "offer")).columns() == {"treatment arm": "arm", "treatment offer": "offer"}
     assert Number("score").columns() == {"outcome": "score"}
-    assert Offered("took", by="offer").columns() == {"treatment": "took", "offer": "offer"}
+    assert Offered("took", by="offer").columns() == {"treatment": "took", "instrument": "offer"}
     assert TimeToEvent("days", "died", entry="entered").columns() == {
         "outcome": "days", "event": "died", "entry": "entered",
     }  # fmt: skip

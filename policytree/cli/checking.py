@@ -101,20 +101,21 @@ def check(
     from policytree.cli.job import begun, refuse_findings
     from policytree.cli.printing import print_json, print_sections
     from policytree.cli.records import Job
-    from policytree.cli.study import Roles
+    from policytree.cli.study_options import StudyOptions
     from policytree.cli.tree_options import DEFAULT
     from policytree.exceptions import InputError
     from policytree.report.sections.question import check_section, question_section
 
     if (data is None) is (dataset is None):
         raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
-    roles = Roles(
+    options = StudyOptions(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
         event_column=event_column, horizon=horizon, target=target, cause=cause,
         entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument,
     )  # fmt: skip
     tree = {**DEFAULT, "categories": categories}
-    job, study, described = begun(Job(data, dataset, data_dir, roles, tree, cv=cv, control=control, reading=reading))
+    asked_for = Job(data, dataset, data_dir, options, tree, cv=cv, control=control, reading=reading)
+    job, study, _, described = begun(asked_for)
     if as_json:
         findings = described.check.to_frame().to_dict("records")
         print_json({"rows": described.seen.n, "control": job.control, "findings": findings})

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from policytree.cli.study import Study
+from policytree.data.combined_treatments import CombinedTreatments
 from policytree.data.controls import named_like_a_control, named_like_controls
 from policytree.exceptions import InputError
+from policytree.study import Combined, Study
 
 
-def chosen_control(asked: str | None, study: Study) -> tuple[str, str, bool]:
+def chosen_control(
+    asked: str | None, study: Study, combined: CombinedTreatments | None = None
+) -> tuple[str, str, bool]:
     """The control's label as text, words on how it was chosen, and whether it was named.
 
     It is the one asked for; else, where several treatments were combined, the combination of all controls; else the
@@ -22,6 +25,8 @@ def chosen_control(asked: str | None, study: Study) -> tuple[str, str, bool]:
     asked : str or None
         The value of --control.
     study : Study
+    combined : CombinedTreatments, optional
+        Of several treatments that one column of the study holds.
 
     Returns
     -------
@@ -33,12 +38,13 @@ def chosen_control(asked: str | None, study: Study) -> tuple[str, str, bool]:
     InputError
         If no treatment has that label.
     """
-    combined = study.combined
+    if combined is None and isinstance(study.treatment, Combined):
+        combined = study.treatment.combined(study.table)
     if asked is None and combined is not None and combined.counts[combined.control]:
         named = all(named_like_a_control(levels[0]) for levels in combined.levels.values())
         words = f"{combined.control}, where every treatment is at its control; --control names another one"
         return combined.control, words, named
-    return control_among(asked, study.observed.treatments.tolist(), "treatment")
+    return control_among(asked, study.treatments, "treatment")
 
 
 def control_among(asked: str | None, labels: Sequence[Any], what: str) -> tuple[str, str, bool]:

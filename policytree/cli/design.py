@@ -560,9 +560,9 @@ def design(
     with ended_by_ctrl_c():
         from policytree.cli.frame import command_line
         from policytree.cli.records import Job
-        from policytree.cli.study import Roles
+        from policytree.cli.study_options import StudyOptions
 
-    roles = Roles(
+    options = StudyOptions(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
         tuple(arm_cost or ()), event_column, horizon, target, cause, entry_column, missing_outcome,
         instrument, tuple(offer_cost or ()), taker_cost, tuple(limit or ()), tuple(at_least or ()), also,
@@ -596,7 +596,7 @@ def design(
     labels = {"title": title, "outcome": outcome_label, "unit": unit, "treatment": treatment_label}
     run(
         Job(
-            data, dataset, data_dir, roles, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
+            data, dataset, data_dir, options, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
             validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
             control=control, stability=stability, json=as_json,
             names={name: text for name, text in labels.items() if text is not None},

@@ -162,9 +162,9 @@ def evaluate(
     reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     with ended_by_ctrl_c():
         from policytree.cli.judging import judge
-        from policytree.cli.study import Roles
+        from policytree.cli.study_options import StudyOptions
 
-    roles = Roles(
+    options = StudyOptions(
         treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, event=event,
         arm_cost=tuple(arm_cost or ()), event_column=event_column, horizon=horizon, target=target, cause=cause,
         entry_column=entry_column, missing_outcome=missing_outcome, instrument=instrument, taker_cost=taker_cost,
@@ -172,6 +172,6 @@ def evaluate(
         value_parity=tuple(value_parity or ()), subgroups=subgroups, randomized=randomized,
     )  # fmt: skip
     judge(
-        tree, data, roles, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json,
+        tree, data, options, tuple(against or ()), control=control, cv=cv, level=level, seed=seed, as_json=as_json,
         reading=reading,
     )  # fmt: skip

@@ -18,9 +18,9 @@ from policytree.cli.reading import (
 )
 
 if TYPE_CHECKING:
-    from policytree.cli.study import Study
     from policytree.report.content import Section
     from policytree.solvers.exact.engine_table import Case, Engine
+    from policytree.study import Study
 
 
 def explain(
@@ -67,18 +67,19 @@ def explain(
     from rich.console import Console
 
     from policytree.cli.printing import print_json, print_sections
-    from policytree.cli.study import Roles, study_from_dataset, study_from_file
+    from policytree.cli.study import study_from_dataset, study_from_file
+    from policytree.cli.study_options import StudyOptions
     from policytree.exceptions import InputError
     from policytree.solvers.exact.engine_table import ENGINES, engines_for
 
-    roles = Roles(treatment, outcome, covariates, exclude=exclude, event=event, direction=event and "maximize")
+    options = StudyOptions(treatment, outcome, covariates, exclude=exclude, event=event, direction=event and "maximize")
     case, size = None, (max_depth, regularization, min_samples_leaf, categories)
     if data is not None and dataset is not None:
         raise InputError("Give a data file or --dataset, not both: policytree explain --dataset nsw --max-depth 3")
     if data is not None:
-        case = _case_of(study_from_file(data, roles, reading), *size)
+        case = _case_of(study_from_file(data, options, reading)[0], *size)
     elif dataset is not None:
-        case = _case_of(study_from_dataset(dataset, data_dir, roles), *size)
+        case = _case_of(study_from_dataset(dataset, data_dir, options)[0], *size)
     engines = ENGINES if case is None else tuple(engines_for(case))
     if as_json:
         sizes = {} if case is None else _size(case)

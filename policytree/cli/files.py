@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import pandas as pd
 
 from policytree import __version__
 from policytree.cli.records import Job, Result
+from policytree.cli.study import OUTCOME_OPTIONS, options_of
+from policytree.cli.study_options import StudyOptions
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.summary import TRAINING_ROWS, LeafValue, leaf_values
@@ -30,6 +33,8 @@ from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
 from policytree.serialization.parsing import MALFORMED, parse_json
 from policytree.serialization.together import refuse_other_kinds
+from policytree.study import Combined, Study
+from policytree.study.study import columns_in
 from policytree.trees.tree import Tree
 
 PNG_DPI = 200
@@ -83,10 +88,11 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     """Contents of all files by name."""
     study = result.study
     verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
-    what = study.outcome + (f" = {study.event}" if study.event else "")
-    if study.observed.times is not None or study.instrument is not None:
-        what = study.mean_outcome
-    title = " ".join(f"{study.treatment} to {study.direction} {what}".split())
+    event = options_of(study).event
+    what = study.outcome.column + (f" = {event}" if event else "")
+    if study.observed.times is not None or study.observed.instrument is not None:
+        what = study.value
+    title = " ".join(f"{study.treatment.column} to {study.ways.way} {what}".split())
     if result.values is not None and not result.values.verdict.use_tree:
         title += "\nNot recommended."
     title += f"\n{verdict}"
@@ -152,41 +158,43 @@ def picture(figure, kind: str) -> bytes:
 
 def _json(job: Job, result: Result, report: StudyReport) -> bytes:
     """The tree, and beside it how it came about (which readers of the format ignore)."""
-    study, estimator, tree = result.study, result.estimator, report.tree
+    study, origin, estimator, tree = result.study, result.origin, result.estimator, report.tree
+    said = options_of(study)
     data: dict[str, Any] = to_dict(tree)
     data["design"] = {
         "policytree": __version__,
-        "source": study.source,
-        "treatment": study.treatment,
-        "factors": [] if study.combined is None else list(study.combined.levels),
-        "outcome": study.outcome,
-        "direction": study.stated_direction,
-        "event": study.event,
-        **study.outcome_options,
+        "source": origin.source,
+        "treatment": study.treatment.column,
+        "factors": list(study.treatment.of) if isinstance(study.treatment, Combined) else [],
+        "outcome": study.outcome.column,
+        "direction": study.direction,
+        "event": said.event,
+        **_outcome_data(said),
         "arm_costs": {str(label): cost for label, cost in study.arm_costs.items()},
-        "offer_costs": {str(label): cost for label, cost in study.offer_costs.items()},
-        "taker_cost": study.taker_cost,
-        **study.limits.saved(),
+        "offer_costs": {str(label): cost for label, cost in origin.offer_costs.items()},
+        "taker_cost": origin.taker_cost,
+        **origin.limits.saved(),
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),
         "cluster": study.cluster,
         "weights": study.weights,
         "propensity": study.propensity_text,
-        "reading": study.reading.saved,
-        "propensity_option": study.propensity_option,
-        "propensity_columns": list(study.propensity_columns),
+        "reading": origin.reading.saved,
+        "propensity_option": said.propensity,
+        "propensity_columns": columns_in(study.propensity),
         "propensity_arms": [str(label) for label in study.assigned.treatments.tolist()],
         "options": {
             **job.tree,
+            "budget_costs": {str(label): cost for label, cost in study.budget_costs.items()} or None,
             "cv": job.cv,
             "validation": job.validation,
             "repeats": job.repeats,
             "honest": job.honest,
             "seed": job.seed,
-            "control": job.control if job.control_is_named else None,
+            "control": None if study.control is None else job.control,
         },
     }
-    data["design"]["rows"] = rows_digest(study.frame, [study.outcome, study.treatment, *study.covariates])
+    data["design"]["rows"] = rows_of(origin.gross or study, study.covariates)
     data["certificate"] = certificate_data(estimator)
     data["fragile_leaves"] = {str(leaf): share for leaf, share in report.fragile_leaves.items()}
     if result.values is not None:
@@ -226,9 +234,9 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
         "values": None if values is None else values.to_frame().reset_index().to_dict("records"),
         "control": job.control,
         "outcome": {
-            "column": result.study.outcome,
-            "value": result.study.mean_outcome,
-            **result.study.outcome_options,
+            "column": result.study.outcome.column,
+            "value": result.study.value,
+            **_outcome_data(options_of(result.study)),
             "n_raised": result.estimator.reward_estimator_.n_raised_,
         },
         "offers": _offers_data(result),
@@ -245,6 +253,11 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
     }
 
 
+def _outcome_data(said: StudyOptions) -> dict[str, Any]:
+    """How outcomes and treatments were observed, by the names of the options."""
+    return {name: getattr(said, name) for name in OUTCOME_OPTIONS}
+
+
 def _limits_data(result: Result) -> dict[str, Any]:
     """What limits on outcomes and groups come to on the rows of the fit, and the confidence that each is kept."""
     model, values = result.estimator, result.values
@@ -258,7 +271,7 @@ def _limits_data(result: Result) -> dict[str, Any]:
 
 def _offers_data(result: Result) -> dict[str, Any] | None:
     """What offers do, the effect on those who follow them, and the tree over offers; None without an instrument."""
-    if result.study.instrument is None:
+    if result.study.observed.instrument is None:
         return None
     seen, honest = result.study.observed, result.honest
     rows = np.arange(seen.n) if honest is None else np.setdiff1d(np.arange(seen.n), honest.rows)
@@ -296,6 +309,14 @@ def rows_digest(frame: pd.DataFrame, columns: list[str]) -> str | None:
     same = frame[columns].apply(lambda c: c.astype(float) if pd.api.types.is_numeric_dtype(c) else c.astype(str))
     total = int(pd.util.hash_pandas_object(same, index=False).to_numpy().sum(dtype=np.uint64))
     return f"{len(frame)} rows, {total:016x}"
+
+
+def rows_of(study: Study, covariates: Sequence[str]) -> str | None:
+    """The digest of a study's outcomes, treatments and covariates."""
+    treatment, table = study.treatment.column, study.table
+    if isinstance(study.treatment, Combined):
+        table = table.assign(**{treatment: study.observed.treatments[study.observed.arm]})
+    return rows_digest(table, [study.outcome.column, treatment, *covariates])
 
 
 def write_files(folder: Path, files: dict[str, bytes]) -> list[tuple[Path, str]]:

@@ -7,7 +7,6 @@ left to those who read the table; nothing is refused that they would take.
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -15,13 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from policytree.common.close_names import NAMES_SHOWN, no_such_column, suggestion
 from policytree.common.option_words import listed
 from policytree.exceptions import InputError, quoted
 
 PLAIN_ENDINGS = (".csv", ".tsv", ".txt")
 SEPARATORS = (",", ";", "\t", "|")
 LONGEST_LINE = 1 << 20
-NAMES_SHOWN = 20
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9]{1,9}://")
 REPEATED, ADAPTIVE, WAYS = "repeated", "adaptive", ("repeated", "sequential", "split")
 AUTO, MOST_DIGITS = "auto", 9  # of a depth
@@ -38,23 +37,6 @@ def no_such_file(path: Path) -> str:
     except OSError:  # no folder either, or one whose names cannot be read
         names = []
     return f"There is no file '{path}'; {suggestion(path.name, names, 'check its name and folder.')}"
-
-
-def no_such_column(name: str, option: str, names: Sequence[str]) -> str:
-    """The sentence about a column that is not there, with names that are close."""
-    shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
-    return f"There is no column {name!r} ({option}); {suggestion(name, names, f'the columns are {shown}.')}"
-
-
-def suggestion(name: str, known: Sequence[str], otherwise: str) -> str:
-    """'did you mean ...' if some known name is close."""
-    folded: dict[str, str] = {}
-    for other in known:
-        folded.setdefault(other.casefold(), other)
-    asked = name.casefold()
-    begun = [other for other in folded if other.startswith(asked) and not other[len(asked) :][:1].isalnum()]
-    close = begun[:3] or difflib.get_close_matches(asked, folded, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(repr(folded[c]) for c in close)}?" if close else otherwise
 
 
 def header_of(path: Path) -> list[str] | None:

@@ -24,12 +24,12 @@ from policytree.cli.printing import PRINTED, files_section, print_json, print_se
 from policytree.cli.questions import Fitted, Steps, answers, validation_options
 from policytree.cli.reading import Reading
 from policytree.cli.records import Job, Result
-from policytree.cli.study import Roles, Study, study_from_dataset, study_from_file, study_of_table
+from policytree.cli.study import Origin, for_people, study_from_dataset, study_from_file, study_of_table
+from policytree.cli.study_options import StudyOptions
 from policytree.cli.tables import read_table, require_column
-from policytree.cli.tree_options import leaf_size_notes, tree_options, value_names
+from policytree.cli.tree_options import budget_costs, leaf_size_notes, n_people, tree_options, value_names
 from policytree.common.option_words import typed_list
 from policytree.common.progress import stage_progress
-from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.limited import is_limited
@@ -46,11 +46,12 @@ from policytree.evaluation.policy_value.validation import (
 )
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import GROUPS
-from policytree.report.material import Study as Described
+from policytree.report.material import Described
 from policytree.report.sections.credibility import gated
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
-from policytree.study.columns import refuse_no_values
+from policytree.study import Study
+from policytree.study.study import columns_in
 from policytree.study_check.columns import rare_levels
 from policytree.study_check.events import event_options
 from policytree.study_check.findings import CENSORED, KNOWS_EVENT, RARE_CATEGORIES, StudyCheck, by_severity
@@ -109,19 +110,19 @@ def _done(job: Job, console: Console, interrupts: Interrupts) -> tuple[Path, dic
     check_level(job.level)
     job = replace(job, repeats=repeats_of(job.validation, job.repeats, job.honest, job.value))
     folder = check_folder(job.output)
-    job, study, described = begun(job)
+    job, study, origin, described = begun(job)
     refuse_findings(described, study)
     if not job.json:
         print_sections(console, question_section(described), check_section(described))
     interrupts.check()
-    result = _compute(job, study, described, interrupts)
+    result = _compute(job, study, origin, described, interrupts)
     about = replace(described.about, warnings=result.warnings, further=result.further)
     report = StudyReport.of_study(replace(described, about=about), result.estimator, result.found)
     return folder, result_files(job, result, report), partial(_print, console, job, result, report)
 
 
-def begun(job: Job) -> tuple[Job, Study, Described]:
-    """The job with its options about the data read, the study, and what a report says of it; computes no model.
+def begun(job: Job) -> tuple[Job, Study, Origin, Described]:
+    """The job with its options about the data read, the study, its origin, and what a report says of it; fits nothing.
 
     `policytree check` and `design` both begin so, and go on to :func:`refuse_findings`: what the data do not suffice
     for, both refuse in the same words; `check` shows first what it found.
@@ -134,25 +135,28 @@ def begun(job: Job) -> tuple[Job, Study, Described]:
         raise InputError("Give either a data file or --dataset, not both.")
     if job.data_dir is not None and job.dataset is None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
-    study = _study(job)
+    study, origin = _study(job)
     _check_target(job, study)
-    tree = tree_options(job.tree, study, job.honest or 0.0)
-    study = replace(study, notes=(*study.notes, *leaf_size_notes(tree, job.tree, study.people is not None)))
-    job = replace(job, tree=tree)
+    tree = tree_options(job.tree, study, origin.limits, job.honest or 0.0)
+    origin = origin.noting(*leaf_size_notes(tree, job.tree, study.population is not None))
     control, chosen, named = chosen_control(job.control, study)
-    job = replace(job, control=control, control_is_named=named)
-    column = study.treatment if study.instrument is None else study.instrument
-    folds, where = f"--cv {job.cv} needs", f" of column {column!r}"
+    job = replace(job, tree=tree, control=control)
+    study = study.replace(
+        control=next(label for label in study.treatments if str(label) == control) if named else None,
+        budget_costs=budget_costs(tree.pop("budget_costs"), study),
+    )
+    folds, where = f"--cv {job.cv} needs", f" of column {study.treatment.assigned!r}"
     refuse_small_arms(study.assigned, _fewest_rows(job), folds, "--cv", where)
     _refuse_small_target(job, study)
     _refuse_few_events(job, study)
     if job.value:
-        refuse_small_groups(study.limits, study.frame, study.observed.sample_weight)
+        refuse_small_groups(origin.limits, study.table, study.observed.sample_weight)
     _refuse_covariates(study)
-    described = study.described(job.command, chosen)
+    described = origin.described(study, job.command, chosen)
     described = replace(described, check=_with_rare_levels(described.check, study, tree))
     named_values = value_names(job.value_names, study.X)
-    return job, study, replace(described, about=replace(described.about, value_names=named_values, **job.names))
+    described = replace(described, about=replace(described.about, value_names=named_values, **job.names))
+    return job, study, origin, described
 
 
 def _with_rare_levels(check: StudyCheck, study: Study, tree: dict[str, Any]) -> StudyCheck:
@@ -161,7 +165,7 @@ def _with_rare_levels(check: StudyCheck, study: Study, tree: dict[str, Any]) -> 
         return check
     sizes = (tree["min_samples_leaf"], tree["min_samples_per_treatment"])
     names = tree["split_features"] or study.covariates
-    rare = [finding for name in names for finding in rare_levels(study.frame[name], study.assigned, *sizes)]
+    rare = [finding for name in names for finding in rare_levels(study.table[name], study.assigned, *sizes)]
     about = {finding.column for finding in rare}
     others = [each for each in check.findings if each.kind != RARE_CATEGORIES or each.column not in about]
     return replace(check, findings=by_severity([*rare, *others]))
@@ -169,9 +173,8 @@ def _with_rare_levels(check: StudyCheck, study: Study, tree: dict[str, Any]) -> 
 
 def _refuse_covariates(study: Study) -> None:
     """Refuse now covariates from which no model could learn."""
-    refuse_no_values(study.X)
     try:
-        Covariates.fit(study.X, study.frame[list(study.confounders)] if study.confounders else None)
+        Covariates.fit(study.X, study.W)
     except InputError as error:
         raise InputError(str(error).replace(" of X ", " ").replace(" of W ", " ")) from error
 
@@ -185,48 +188,48 @@ def _print(console: Console, job: Job, result: Result, report: StudyReport, writ
     print_sections(console, *shown, *([files_section(written)] if written else []))
 
 
-def _study(job: Job) -> Study:
+def _study(job: Job) -> tuple[Study, Origin]:
     if job.target_people is not None and job.study_column is not None:
         raise InputError("--target-people and --study-column both say whom the rule is for; give one of them.")
     if job.dataset is not None:
         if job.study_column is not None:
             raise InputError("--study-column is for a file of study and target; with --dataset give --target-people.")
-        study = study_from_dataset(job.dataset, job.data_dir, job.roles)
+        study, origin = study_from_dataset(job.dataset, job.data_dir, job.options)
     elif job.data is None:
         raise InputError("Give a data file or --dataset.")
     elif job.study_column is not None:
-        return _divided(job.data, job.study_column, job.roles, job.reading)
+        return _divided(job.data, job.study_column, job.options, job.reading)
     else:
-        study = study_from_file(job.data, job.roles, job.reading)
+        study, origin = study_from_file(job.data, job.options, job.reading)
     if job.target_people is None:
-        return study
+        return study, origin
     people = read_table(job.target_people, replace(job.reading, sheet=None)).frame
-    return study.for_people(people, f"--target-people {job.target_people}")
+    return for_people(study, origin, people, f"--target-people {job.target_people}")
 
 
-def _divided(path: str, column: str, roles: Roles, reading: Reading) -> Study:
+def _divided(path: str, column: str, options: StudyOptions, reading: Reading) -> tuple[Study, Origin]:
     """A file of the study and of the people of the target, told apart by a column."""
     frame, notes = read_table(path, reading)
     require_column(column, "--study-column", frame)
     mask = study_mask(frame[column], len(frame))
     others = frame.drop(columns=column)
-    study = study_of_table(path, others[mask].reset_index(drop=True).infer_objects(), roles, reading, notes)
-    return study.for_people(others[~mask].reset_index(drop=True), f"--study-column {column}")
+    found = study_of_table(path, others[mask].reset_index(drop=True).infer_objects(), options, reading, notes)
+    return for_people(*found, others[~mask].reset_index(drop=True), f"--study-column {column}")
 
 
 def _check_target(job: Job, study: Study) -> None:
     """Refuse options that have no meaning for people beside those of the study."""
-    if study.people is None:
+    if study.population is None:
         return
-    if study.instrument is not None:
+    if study.observed.instrument is not None:
         raise InputError(
             "--instrument and a target (--target-people, --study-column) do not go together yet; leave one of them out."
         )
     given = {
         "--min-samples-per-treatment": job.tree["min_samples_per_treatment"],
         "--budget-cost": job.tree["budget_costs"],
-        "--arm-cost of a column": any(isinstance(cost, str) for cost in study.arm_costs.values()),
-        "A limit, another outcome or a column of groups": study.limits.outcomes or study.limits.subgroups,
+        "--arm-cost of a column": columns_in(study.arm_costs),
+        "A limit, another outcome or a column of groups": study.further_outcomes or study.subgroups,
     }
     for option, value in given.items():
         if value:
@@ -242,10 +245,10 @@ def _fewest_rows(job: Job) -> int:
 
 def _refuse_small_target(job: Job, study: Study) -> None:
     """Refuse targets of too few people for nested folds."""
-    needed = _fewest_rows(job)
-    if study.people is not None and len(study.people) < needed:
+    needed, n = _fewest_rows(job), n_people(study)
+    if study.population is not None and n < needed:
         raise InputError(
-            f"The target has {len(study.people)} people, but --cv {job.cv} needs {needed}; lower --cv or add people "
+            f"The target has {n} people, but --cv {job.cv} needs {needed}; lower --cv or add people "
             "(policytree predict says what a single person gets)."
         )
 
@@ -255,7 +258,7 @@ def _refuse_few_events(job: Job, study: Study) -> None:
     seen, times = study.assigned, study.observed.times
     if times is None or not job.value:
         return
-    what = "treatment" if study.instrument is None else "offer"
+    what = seen.what
     counts = np.bincount(seen.arm[times.known & ~times.free], minlength=seen.n_arms)
     k = int(counts.argmin())
     if counts[k] < FEWEST_EVENTS:
@@ -279,9 +282,9 @@ def refuse_findings(described: Described, study: Study) -> None:
     knowing = [finding.column for finding in serious if finding.kind == KNOWS_EVENT]
     if censored is None or not knowing:
         return
-    other = study.frame[knowing[0]]
+    other = study.table[knowing[0]]
     if is_time(other.name):
-        options = f"--outcome {shlex.quote(str(other.name))} {event_options(study.frame[study.outcome])}"
+        options = f"--outcome {shlex.quote(str(other.name))} {event_options(study.table[study.outcome.column])}"
     else:
         options = event_options(other)
     raise InputError(
@@ -290,70 +293,62 @@ def refuse_findings(described: Described, study: Study) -> None:
     )
 
 
-def _compute(job: Job, study: Study, described: Described, interrupts: Interrupts) -> Result:
-    tree = {name: value for name, value in job.tree.items() if name != "budget_costs"}
-    estimator = DRPolicyTree(direction=study.stated_direction, cv=job.cv, random_state=job.seed, verbose=1, **tree)
-    data, honest = study.learner_arguments(job.tree["budget_costs"]), None
+def _compute(job: Job, study: Study, origin: Origin, described: Described, interrupts: Interrupts) -> Result:
+    estimator = DRPolicyTree(direction=study.direction, cv=job.cv, random_state=job.seed, verbose=1, **job.tree)
+    honest = None
     rows = "all rows" if job.honest is None else f"about {1 - job.honest:.0%} of the rows"
     with stage_progress() as display:
         steps = Steps(display, interrupts.check)
         title = f"Outcome models, rewards and tree on {rows}"
         with steps.step(title, "fitting outcome and propensity models", counts_models=True):
             if job.honest is None:
-                by_columns(estimator.fit, **data)
+                estimator.fit(study)
             else:
                 split: dict = {"honest": job.honest, "level": job.level, "random_state": job.seed}
-                honest = by_columns(honest_leaf_summary, estimator, **split, **data)
+                honest = honest_leaf_summary(estimator, study, **split)
         start = time.perf_counter()
-        values = _values(job, study, estimator, honest, data, steps) if job.value else None
+        values = _values(job, study, estimator, honest, steps) if job.value else None
         seconds = 0.0 if values is None else (time.perf_counter() - start) / len(values.trees)
         shown = estimator if honest is None else honest.estimator
         if values is not None:
             (values,) = gated(described, [values])
-        found, further = answers(job, Fitted(study, shown, honest, values, seconds), steps)
+        found, further = answers(job, Fitted(study, origin, shown, honest, values, seconds), steps)
         found = gated(described, found)
-    leaves = _training_leaves(study, estimator, data) if honest is None else honest.leaves
-    return Result(study, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
+    leaves = _training_leaves(study, estimator) if honest is None else honest.leaves
+    return Result(study, origin, shown, leaves, honest, values, found, further, tuple(steps.warnings.values()))
 
 
-def _training_leaves(study: Study, estimator: DRPolicyTree, data: dict) -> pd.DataFrame:
+def _training_leaves(study: Study, estimator: DRPolicyTree) -> pd.DataFrame:
     """The leaves, by the rows that chose the tree."""
-    rows_of = {name: data[name] for name in ("T", "groups", "sample_weight")}
-    if study.people is None:
-        return leaf_summary(estimator, study.X, estimator.rewards_, **rows_of)
-    both = with_target({"Y": data["Y"], "X": study.X, **rows_of, "W": data["W"], **study.target_arguments()})
-    if "study" not in both:  # the people of the target are those of the study
-        return leaf_summary(estimator, study.X, estimator.rewards_, **rows_of)
+    taken, both = ("Y", "T", "X", "W", "groups", "sample_weight", "target_X", "target_W"), study.fit_arguments()
+    if study.population is not None:
+        both = with_target({name: both[name] for name in taken if name in both})
+    rewards, rows_of = estimator.rewards_, {name: both[name] for name in ("T", "groups", "sample_weight")}
+    if both.get("study") is None:  # the people of the target are those of the study
+        return leaf_summary(estimator, study.X, rewards, **rows_of)
     of_study = both["study"]
-    rewards, weight = estimator.reward_estimator_.per_person(estimator.rewards_, both["sample_weight"], of_study)
-    return leaf_summary(
-        estimator, both["X"], rewards, T=both["T"], groups=both["groups"], sample_weight=weight, study=of_study
-    )
+    rewards, rows_of["sample_weight"] = estimator.reward_estimator_.per_person(rewards, both["sample_weight"], of_study)
+    return leaf_summary(estimator, both["X"], rewards, study=of_study, **rows_of)
 
 
-def _values(job: Job, study: Study, estimator, honest, data: dict, steps: Steps) -> PolicyValueTable:
+def _values(job: Job, study: Study, estimator, honest, steps: Steps) -> PolicyValueTable:
     """Held-out values: of refits, or of the tree shown if some rows were kept to evaluate it."""
-    n_rows = len(data["Y"]) + (0 if study.people is None else len(study.people))
-    options = validation_options(job, None if honest is None else honest.rows, n_rows)
+    options = validation_options(job, None if honest is None else honest.rows, study.n + n_people(study))
     title = "Held-out value: everything again, refit by refit"
     if honest is not None:
         title = "Held-out value: of the rows that judge"
-    control = None
-    if job.control_is_named:
-        control = next(label for label in study.observed.treatments.tolist() if str(label) == job.control)
     with steps.step(title, where="in the refits", at_once=effective_n_jobs(job.tree["n_jobs"])) as progress:
-        return by_columns(
-            cross_val_policy_value, estimator, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"],
-            progress=progress,
-            control=control, randomized=study.randomized, rivals=_rivals(job, estimator), **options, **data,
+        return cross_val_policy_value(
+            estimator, study, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
+            rivals=_rivals(study, estimator), **options,
         )  # fmt: skip
 
 
-def _rivals(job: Job, estimator: DRPolicyTree) -> dict[str, PolicyTree]:
+def _rivals(study: Study, estimator: DRPolicyTree) -> dict[str, PolicyTree]:
     """The tree without limits on outcomes and groups: what the limits cost, held out.
 
     With a budget as well there is none: rivals know no spending.
     """
-    if not is_limited(estimator) or job.tree["budget_costs"]:
+    if not is_limited(estimator) or study.budget_costs:
         return {}
     return {WITHOUT_LIMITS: without_limits(estimator)}

@@ -14,15 +14,16 @@ import typer
 from rich.console import Console
 
 from policytree.cli.controls import chosen_control
-from policytree.cli.files import read_tree, rows_digest
+from policytree.cli.files import read_tree, rows_of
 from policytree.cli.limits import BY_COLUMN, LISTED
 from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
 from policytree.cli.reading import Reading
-from policytree.cli.study import OUTCOME_OPTIONS, Roles, Study, combined_in, study_of_table
+from policytree.cli.study import OUTCOME_OPTIONS, Origin, options_of, study_of_table, with_known_arms
+from policytree.cli.study_options import StudyOptions
 from policytree.cli.tables import AS_IT_IS, read_table
+from policytree.common.option_words import comma_list
 from policytree.common.progress import stage_progress
-from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
 from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate, mean_estimate
@@ -43,19 +44,18 @@ from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.report.content import Section, Words
-from policytree.report.material import Study as Described
+from policytree.report.material import Described
 from policytree.report.sections.answer import gates_table
 from policytree.report.sections.credibility import make_means_section, rewards_check
 from policytree.report.sections.further import further_section, groups_section
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.values import other_interval, rules_table, status_quo_words
+from policytree.study import MayBeMissing, Study
 from policytree.study_check import StudyCheck
-from policytree.study_check.directions import direction_of
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import sentence
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.instrument import COMPLIERS
-from policytree.weighting.observed import WEIGHT
 from policytree.weighting.reward_arguments import INSTRUMENT
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacking import PROPENSITY_LEARNERS
@@ -66,7 +66,7 @@ ONE_COLUMN = ("treatment", "outcome", "cluster", "weights")
 def judge(
     path: str,
     data: str,
-    roles: Roles,
+    options: StudyOptions,
     against: tuple[str, ...],
     *,
     control: str | None = None,
@@ -92,26 +92,26 @@ def judge(
         raise InputError("--against names two files of one name; rename one, so that they can be told apart.")
     reading = reading.otherwise(design)
     frame, notes = read_table(data, reading)
-    frame, roles, combined = combined_in(frame, _with_factors(roles, design, frame, tree))
-    study = study_of_table(data, frame, _with_design(roles, design, frame), reading, notes, combined)
-    _refuse_own_rows(study, design, data)
-    asked = control or _design_control(design, study)
-    label, chosen, named = chosen_control(asked, study)
-    study = replace(study, combined=None)  # arms have the labels of the tree, whatever levels these rows have
-    console, described = Console(highlight=False), study.described(control=chosen)
+    asked, arms = _with_factors(options, design, frame), tuple(map(str, tree.actions))
+    frame, asked, combined = with_known_arms(frame, asked, arms)  # as the tree knows them, whatever levels rows have
+    study, origin = study_of_table(data, frame, _with_design(asked, design, frame), reading, notes, combined)
+    _refuse_own_rows(origin.gross or study, design, data)
+    label, chosen, named = chosen_control(control or _design_control(design, study), study, combined)
+    if named:
+        study = study.replace(control=next(each for each in study.treatments if str(each) == label))
+    console, described = Console(highlight=False), origin.described(study, control=chosen)
     if not as_json:
         print_sections(console, question_section(described), check_section(described))
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)
-        rules = {name: _labels(other, data, study, name) for name, other in {POLICY: tree, **others}.items()}
+        rules = {name: _labels(other, data, study, reading, name) for name, other in {POLICY: tree, **others}.items()}
         with stage_progress(lines=False) as display, display.stage("Rewards of the new rows"):
-            against_which = label if named else None
-            values, fitted = _values(study, rules, against_which, "auto", cv=cv, level=level, seed=seed)
-            second = _second_opinion(study, rules, against_which, fitted, cv=cv, level=level, seed=seed)
+            values, fitted = _values(study, rules, "auto", cv=cv, level=level, seed=seed)
+            second = _second_opinion(study, rules, fitted, cv=cv, level=level, seed=seed)
             concealed = _hidden(study, rules, fitted, values.verdict)
             further = {
-                name: _further(study, name, rules, cv=cv, level=level, seed=seed) for name in study.limits.outcomes
+                name: _further(study, name, rules, cv=cv, level=level, seed=seed) for name in study.further_outcomes
             }
             groups = _groups(study, rules[POLICY], fitted, level)
     check = rewards_check(described, fitted)
@@ -119,34 +119,35 @@ def judge(
     if second is not None:
         second = replace(second, verdict=_gated(study, described, second.verdict, check, fitted, None, None))
     said = [" ".join(str(warning.message).split()) for warning in heard]
-    words = _words(study, values, design, cv)
+    words, limits = _words(study, origin, values, design, cv), _limits(origin)
     if as_json:
-        print_json(_data(study, values, verdict, second, words, said) | _data_beside(study, further, groups, level))
+        beside = _data_beside(origin, further, groups, level)
+        print_json(_data(study, values, verdict, second, words, said) | beside)
         return
     other = (
         ()
         if second is None
-        else (Words(second.compared_with(verdict, "treatment" if study.instrument is None else "offers")),)
+        else (Words(second.compared_with(verdict, "treatment" if study.observed.instrument is None else "offers")),)
     )
     table = Section("values", f"Value on the rows of {Path(data).name}", (rules_table(values), Words(words)))
     means = () if check is None else (make_means_section(described, check, fitted),)
-    outcomes = further_section(further, _limits(study))
-    beside = [] if outcomes is None else [outcomes]
+    outcomes = further_section(further, limits)
+    more = [] if outcomes is None else [outcomes]
     if groups is not None:
-        beside.append(groups_section(groups.values(level), groups.gaps(study.limits.gaps, level), level))
-    broken = [Words(text, "warning") for text in broken_limits(verdict.rule, further, _limits(study))]
+        more.append(groups_section(groups.values(level), groups.gaps(origin.limits.gaps, level), level))
+    broken = [Words(text, "warning") for text in broken_limits(verdict.rule, further, limits)]
     first = Section("verdict", "Verdict", (Words(str(verdict), "lead"), *broken, *other, gates_table(verdict.gates)))
-    print_sections(console, first, table, *beside, *means)
+    print_sections(console, first, table, *more, *means)
     for text in said:
         typer.echo(f"Warning: {text}", err=True)
 
 
-def _with_factors(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame, tree: Tree) -> Roles:
-    """The design's several treatments, if the user named none, and the labels of their combinations."""
-    factors, given = design.get("factors"), roles.treatment
-    if given is None and isinstance(factors, list) and factors and set(factors) <= set(frame.columns):
-        given = ",".join(f'"{name}"' for name in factors)
-    return replace(roles, treatment=given, arms=tuple(map(str, tree.actions)))
+def _with_factors(options: StudyOptions, design: Mapping[str, Any], frame: pd.DataFrame) -> StudyOptions:
+    """The design's several treatments, if the user named none."""
+    factors = design.get("factors")
+    if options.treatment is None and isinstance(factors, list) and factors and set(factors) <= set(frame.columns):
+        return replace(options, treatment=comma_list(factors))
+    return options
 
 
 def _gated(
@@ -154,30 +155,29 @@ def _gated(
     second: SecondOpinion | None, concealed: Hidden | None,
 ) -> Verdict:  # fmt: skip
     """A verdict through all gates."""
-    ways = direction_of(study.stated_direction, study.outcome, times=study.observed.times is not None)
-    given = given_chances(study.observed, study.propensity)
-    drawn = study.randomized or fitted.models_propensity_ is None
+    given = given_chances(study.observed, study.fit_arguments()["propensity"])
+    drawn = bool(study.randomized) or fitted.models_propensity_ is None
     evidence = Evidence(
-        study.observed, ways, described.check, given, check, drawn, verdict.rule, second, concealed
+        study.observed, study.ways, described.check, given, check, drawn, verdict.rule, second, concealed
     )  # fmt: skip
     return verdict.through(gates_of(evidence))
 
 
 def _hidden(study: Study, rules: Mapping[str, np.ndarray], fitted: RewardEstimator, verdict: Verdict) -> Hidden | None:
     """How far what the verdict says moves where covariates are hidden; None where treatments were drawn by lot."""
-    if study.randomized or fitted.models_propensity_ is None or study.instrument is not None:
+    if study.randomized or fitted.models_propensity_ is None or study.observed.instrument is not None:
         return None
     seen, fit = study.observed, {name: value for name, value in study.fit_arguments().items() if name != "propensity"}
     given = codes_of(seen.treatments, rules[POLICY], POLICY)
     return hidden(verdict, [given], np.arange(seen.n), seen, fitted, MOST_BENCHMARKS, fit)
 
 
-def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -> Roles:
-    """The roles that the user did not name, as the design had them, as far as the new table has such columns."""
+def _with_design(options: StudyOptions, design: Mapping[str, Any], frame: pd.DataFrame) -> StudyOptions:
+    """The options that the user did not give, as the design had them, as far as the new table has such columns."""
     given: dict[str, Any] = {}
     there = set(frame.columns)
-    for field in fields(Roles):
-        if getattr(roles, field.name) not in (None, ()):
+    for field in fields(StudyOptions):
+        if getattr(options, field.name) not in (None, ()):
             continue
         value = design.get(field.name)
         if isinstance(value, str) and field.name in (*ONE_COLUMN, "direction"):
@@ -185,40 +185,40 @@ def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -
                 given[field.name] = value
         elif field.name in ("covariates", "confounders") and isinstance(value, list):
             names = [name for name in value if isinstance(name, str) and name in there]
-            given[field.name] = ",".join(f'"{name}"' for name in names) or None
-    given |= _limits_as_in(design, roles, there)
-    given |= _outcome_as_in(design, roles, frame)
-    given |= _offers_as_in(design, roles, frame)
-    assigned = roles.instrument or given.get("instrument") or roles.treatment or design.get("treatment")
-    if roles.propensity is None and _has_same_arms(frame, assigned, design):
+            given[field.name] = comma_list(names) or None
+    given |= _limits_as_in(design, options, there)
+    given |= _outcome_as_in(design, options, frame)
+    given |= _offers_as_in(design, options, frame)
+    assigned = options.instrument or given.get("instrument") or options.treatment or design.get("treatment")
+    if options.propensity is None and _has_same_arms(frame, assigned, design):
         given["propensity"] = design.get("propensity_option")
-    if not roles.arm_cost and isinstance(costs := design.get("arm_costs"), dict):
+    if not options.arm_cost and isinstance(costs := design.get("arm_costs"), dict):
         given["arm_cost"] = tuple(f"{label}={cost}" for label, cost in costs.items())
-    return replace(roles, **given)
+    return replace(options, **given)
 
 
-def _limits_as_in(design: Mapping[str, Any], roles: Roles, there: set[str]) -> dict[str, Any]:
+def _limits_as_in(design: Mapping[str, Any], options: StudyOptions, there: set[str]) -> dict[str, Any]:
     """The design's further outcomes and groups, of columns that the rows have and the user gave no such role."""
-    named = {text.rpartition("=")[0].strip() for option in BY_COLUMN for text in getattr(roles, option)}
+    named = {text.rpartition("=")[0].strip() for asked in BY_COLUMN for text in getattr(options, asked)}
     given: dict[str, Any] = {}
 
     def usable(name: Any) -> bool:
         return isinstance(name, str) and name in there and name not in named
 
-    for option in BY_COLUMN:
-        texts = design.get(option)
-        if not getattr(roles, option) and isinstance(texts, list):
-            given[option] = tuple(t for t in texts if isinstance(t, str) and usable(t.rpartition("=")[0].strip()))
-    for option in LISTED:
-        names = design.get(option)
-        if getattr(roles, option) is None and isinstance(names, list):
-            given[option] = ",".join(f'"{name}"' for name in names if usable(name)) or None
-    if roles.worst_group is None and usable(design.get("worst_group")):
+    for asked in BY_COLUMN:
+        texts = design.get(asked)
+        if not getattr(options, asked) and isinstance(texts, list):
+            given[asked] = tuple(t for t in texts if isinstance(t, str) and usable(t.rpartition("=")[0].strip()))
+    for asked in LISTED:
+        names = design.get(asked)
+        if getattr(options, asked) is None and isinstance(names, list):
+            given[asked] = comma_list(name for name in names if usable(name)) or None
+    if options.worst_group is None and usable(design.get("worst_group")):
         given["worst_group"] = design["worst_group"]
     return given
 
 
-def _outcome_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame) -> dict[str, Any]:
+def _outcome_as_in(design: Mapping[str, Any], options: StudyOptions, frame: pd.DataFrame) -> dict[str, Any]:
     """How the design's outcome was observed, as far as the user did not say it; nothing of another outcome.
 
     Raises
@@ -230,16 +230,16 @@ def _outcome_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame)
     saved = {name: design[name] for name in names if isinstance(design.get(name), str)}
     if isinstance(horizon := design.get("horizon"), int | float) and not isinstance(horizon, bool):
         saved["horizon"] = horizon
-    if roles.outcome not in (None, design.get("outcome")):
+    if options.outcome not in (None, design.get("outcome")):
         return {}
-    if roles.event_column not in (None, saved.get("event_column")):
+    if options.event_column not in (None, saved.get("event_column")):
         for name in ("event", "cause"):  # values of the other column
             saved.pop(name, None)
-    if roles.event is not None:
+    if options.event is not None:
         saved.pop("cause", None)
-    if roles.cause is not None:
+    if options.cause is not None:
         saved.pop("event", None)
-    given = {name: value for name, value in saved.items() if getattr(roles, name) is None}
+    given = {name: value for name, value in saved.items() if getattr(options, name) is None}
     for name in ("event_column", "entry_column"):
         if name in given and given[name] not in frame.columns:
             option = f"--{name.replace('_', '-')}"
@@ -250,7 +250,7 @@ def _outcome_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame)
     return given
 
 
-def _offers_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame) -> dict[str, Any]:
+def _offers_as_in(design: Mapping[str, Any], options: StudyOptions, frame: pd.DataFrame) -> dict[str, Any]:
     """The design's column of offers and the cost of takers, as far as the user did not name them.
 
     Raises
@@ -259,15 +259,15 @@ def _offers_as_in(design: Mapping[str, Any], roles: Roles, frame: pd.DataFrame) 
         If the rows lack the column.
     """
     instrument, cost = design.get("instrument"), design.get("taker_cost")
-    if not isinstance(instrument, str) or roles.treatment not in (None, design.get("treatment")):
+    if not isinstance(instrument, str) or options.treatment not in (None, design.get("treatment")):
         return {}
-    given: dict[str, Any] = {} if roles.instrument is not None else {"instrument": instrument}
+    given: dict[str, Any] = {} if options.instrument is not None else {"instrument": instrument}
     if given and instrument not in frame.columns:
         raise InputError(
             f"In the design, people could refuse what they were offered (--instrument {instrument}), in a column that "
             "these rows do not have; name it by --instrument."
         )
-    if roles.taker_cost is None and isinstance(cost, int | float) and not isinstance(cost, bool) and cost:
+    if options.taker_cost is None and isinstance(cost, int | float) and not isinstance(cost, bool) and cost:
         given["taker_cost"] = float(cost)
     return given
 
@@ -287,7 +287,7 @@ def _refuse_own_rows(study: Study, design: Mapping[str, Any], data: str) -> None
     covariates = design.get("covariates")
     if not isinstance(covariates, list) or not all(isinstance(name, str) for name in covariates):
         return
-    own = rows_digest(study.frame, [study.outcome, study.treatment, *covariates])
+    own = rows_of(study, covariates)
     if own is not None and own == design.get("rows"):
         raise InputError(
             f"'{data}' holds the very rows that chose this tree, on which it flatters itself; give other rows, or read "
@@ -295,17 +295,17 @@ def _refuse_own_rows(study: Study, design: Mapping[str, Any], data: str) -> None
         )
 
 
-def _labels(tree: Tree, data: str, study: Study, name: str) -> np.ndarray:
+def _labels(tree: Tree, data: str, study: Study, reading: Reading, name: str) -> np.ndarray:
     """The treatment that a tree gives every row, among those of the study."""
-    actions, unseen = actions_of(tree, whole_table(tree, data, study.reading))
+    actions, unseen = actions_of(tree, whole_table(tree, data, reading))
     for part in unseen:
         warnings.warn(f"{name}: {sentence(tree, part)}", UnseenValueWarning, stacklevel=2)
-    labels = {str(label): label for label in study.observed.treatments.tolist()}
+    labels = {str(label): label for label in study.treatments}
     unknown = sorted({str(action) for action in actions} - set(labels))
     if unknown:
         raise InputError(
-            f"The {name} gives {unknown[0]!r}, which nobody in column {study.treatment!r} of '{data}' got; rows with "
-            f"that treatment are needed (there are {', '.join(labels)})."
+            f"The {name} gives {unknown[0]!r}, which nobody in column {study.treatment.column!r} of '{data}' got; rows "
+            f"with that treatment are needed (there are {', '.join(labels)})."
         )
     return np.array([labels[str(action)] for action in actions], dtype=study.observed.treatments.dtype)
 
@@ -314,57 +314,65 @@ def _design_control(design: Mapping[str, Any], study: Study) -> str | None:
     """The control that the design named, if these rows have it."""
     options = design.get("options")
     control = options.get("control") if isinstance(options, dict) else None
-    return control if control in {str(label) for label in study.observed.treatments.tolist()} else None
+    return control if control in {str(label) for label in study.treatments} else None
 
 
 def _values(
-    study: Study, rules: Mapping[str, np.ndarray], control: str | None, models: str, *, cv: int, level: float, seed: int
+    study: Study, rules: Mapping[str, np.ndarray], models: str, *, cv: int, level: float, seed: int
 ) -> tuple[RuleValues, RewardEstimator]:
     """Rewards by models cross-fitted on these rows, net of costs; then every rule on them."""
-    arguments = study.fit_arguments()
-    of_offers: dict[str, Any] = {} if study.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
-    fitted = by_columns(
-        RewardEstimator(model_propensity=models, cv=cv, random_state=seed, **of_offers).fit, **arguments
-    )
-    rewards, seen, sign = fitted.rewards_, study.observed, 1.0 if study.direction == "maximize" else -1.0
-    costs = treatment_costs(study.costs(study.arm_costs), seen.n, list(rewards.columns))
-    net, brought = rewards - sign * costs, fitted.outcome_.to_numpy()
-    others = {name: labels for name, labels in rules.items() if name != POLICY}
+    seen = study.observed
+    of_offers: dict[str, Any] = {} if seen.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
+    fitted = RewardEstimator(model_propensity=models, cv=cv, random_state=seed, **of_offers).fit(study)
+    rewards, brought = fitted.rewards_, fitted.outcome_.to_numpy()
+    costs = _costs(study, rewards)
     values = compare_rules(
-        rules[POLICY], net, brought - sign * costs[np.arange(seen.n), seen.arm], others=others,
-        control=next((label for label in seen.treatments.tolist() if str(label) == control), None),
-        randomized=study.randomized, before_costs=(rewards, brought) if study.arm_costs else None,
-        direction=study.direction, groups=arguments["groups"], sample_weight=arguments["sample_weight"], level=level,
+        rules[POLICY], rewards - costs, brought - costs[np.arange(seen.n), seen.arm], others=_others(rules),
+        control=study.control, randomized=bool(study.randomized),
+        before_costs=(rewards, brought) if study.arm_costs else None, direction=study.ways.way, level=level,
+        **_rows(study),
     )  # fmt: skip
     return values, fitted
 
 
+def _costs(study: Study, rewards: pd.DataFrame) -> np.ndarray:
+    """What every row's treatments cost, (n, K), as what is subtracted from rewards."""
+    sign = 1.0 if study.ways.way == "maximize" else -1.0
+    return sign * treatment_costs(study.by_label(study.arm_costs), study.n, list(rewards.columns))
+
+
+def _rows(study: Study) -> dict[str, Any]:
+    """Clusters and weights, as comparisons take them."""
+    given = study.data_arguments()
+    return {name: given[name] for name in ("groups", "sample_weight")}
+
+
+def _others(rules: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: labels for name, labels in rules.items() if name != POLICY}
+
+
 def _further(study: Study, name: str, rules: Mapping[str, np.ndarray], **how: Any) -> Mapping[str, Estimate]:
     """The mean of a further outcome under every rule, by its own models cross-fitted on these rows."""
-    given = study.fit_arguments()
-    column, direction = study.limits.fit_arguments(study.frame)["outcomes"][name]
-    shared: dict[str, Any] = {
-        key: given[key] for key in ("T", "X", "W", "propensity", "sample_weight", "groups", "strata")
-    }
-    if study.outcome_options["missing_outcome"] == WEIGHT:
-        shared["missing_outcome"] = WEIGHT
-    fitted = by_columns(RewardEstimator(cv=how["cv"], random_state=how["seed"]).fit, Y=column, **shared)
+    others = {each: way for each, way in study.further_outcomes.items() if each != name}
+    direction = study.further_outcomes[name]
+    own = study.replace(
+        outcome=MayBeMissing(name) if isinstance(study.outcome, MayBeMissing) else name, direction=direction,
+        further_outcomes=others, arm_costs={},
+    )  # fmt: skip
+    fitted = RewardEstimator(cv=how["cv"], random_state=how["seed"]).fit(own)
     return compare_rules(
-        rules[POLICY], fitted.rewards_, fitted.outcome_.to_numpy(),
-        others={rule: labels for rule, labels in rules.items() if rule != POLICY}, direction=direction,
-        randomized=study.randomized,
-        groups=shared["groups"], sample_weight=shared["sample_weight"], level=how["level"],
+        rules[POLICY], fitted.rewards_, fitted.outcome_.to_numpy(), others=_others(rules), direction=direction,
+        randomized=bool(study.randomized), level=how["level"], **_rows(study),
     ).estimates  # fmt: skip
 
 
 def _groups(study: Study, policy: np.ndarray, fitted: RewardEstimator, level: float) -> JudgedGroups | None:
     """The groups of people on these rows, and what the tree gives and brings them, net of costs."""
-    if not study.limits.subgroups:
+    if not study.subgroups:
         return None
     seen, rewards = study.observed, fitted.rewards_
-    columns = subgroup_columns(study.frame[list(study.limits.subgroups)], seen.n)
-    sign = 1.0 if study.direction == "maximize" else -1.0
-    net = rewards - sign * treatment_costs(study.costs(study.arm_costs), seen.n, list(rewards.columns))
+    columns = subgroup_columns(study.table[list(study.subgroups)], seen.n)
+    net = rewards - _costs(study, rewards)
     codes = pd.Index(rewards.columns).get_indexer(pd.Index(policy))
 
     def judge(scores: list[np.ndarray], weight: np.ndarray, level: float) -> Estimate:
@@ -374,14 +382,14 @@ def _groups(study: Study, policy: np.ndarray, fitted: RewardEstimator, level: fl
     return JudgedGroups(columns, seen.weight, rewards.columns.tolist(), [policy], [scores], judge)
 
 
-def _limits(study: Study) -> dict[str, Limit]:
+def _limits(origin: Origin) -> dict[str, Limit]:
     """The limits on further outcomes."""
-    limits = study.limits
+    limits = origin.limits
     return {name: Limit(limit, limits.outcomes[name] == MAXIMIZE) for name, limit in limits.limits.items()}
 
 
 def _data_beside(
-    study: Study, further: Mapping[str, Mapping[str, Estimate]], groups: JudgedGroups | None, level: float
+    origin: Origin, further: Mapping[str, Mapping[str, Estimate]], groups: JudgedGroups | None, level: float
 ) -> dict[str, Any]:
     """Further outcomes and groups, as plain values."""
     parts = ("value", "standard_error", "lower", "upper")
@@ -390,49 +398,49 @@ def _data_beside(
         for name, rules in further.items()
         for rule, each in rules.items()
     ]
-    kept = {name: kept_probability(limit, further[name][POLICY]) for name, limit in _limits(study).items()}
+    kept = {name: kept_probability(limit, further[name][POLICY]) for name, limit in _limits(origin).items()}
     return {
         "further_outcomes": outcomes,
         "kept_probability": kept,
         "groups": None if groups is None else groups.values(level).reset_index().to_dict("records"),
         "gaps": []
         if groups is None
-        else [gap_statement(found) for found in gaps_by_limit(groups.gaps(study.limits.gaps, level))],
+        else [gap_statement(found) for found in gaps_by_limit(groups.gaps(origin.limits.gaps, level))],
     }
 
 
 def _second_opinion(
-    study: Study, rules: Mapping[str, np.ndarray], control: str | None, fitted: RewardEstimator, **how: Any
+    study: Study, rules: Mapping[str, np.ndarray], fitted: RewardEstimator, **how: Any
 ) -> SecondOpinion | None:
     """The verdict by the models of treatment of second least error; None where treatments were drawn by lot."""
     second = fitted.second_best_learner_
     if second is None or study.randomized:
         return None
-    return SecondOpinion(PROPENSITY_LEARNERS[second], _values(study, rules, control, second, **how)[0].verdict)
+    return SecondOpinion(PROPENSITY_LEARNERS[second], _values(study, rules, second, **how)[0].verdict)
 
 
-def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
+def _words(study: Study, origin: Origin, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
     """The sentence that says which rows and rules the numbers belong to."""
-    better, sign = ("higher", "above") if study.direction == "maximize" else ("lower", "below")
+    better, sign = ("higher", "above") if study.ways.way == "maximize" else ("lower", "below")
     rows = size_text(values.estimates[POLICY])
-    mean = study.mean_outcome
+    mean = study.value
     text = (
         f"{mean[0].upper()}{mean[1:]} if everybody followed the rule; {better} is better, and a difference {sign} zero "
         f"favours the tree. {status_quo_words(values.estimates)} "
         f"{' '.join([values.against_best.statement(values.digits), WHY_WIDER, *other_interval(values)])} "
-        f"By {rows} of {study.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
+        f"By {rows} of {origin.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
         f"{study.propensity_text}. The tree was not learnt again; values and intervals hold only if all rows are new. "
         "The whole table of the design is recognised and refused; a part of it is not, so make sure that no row had a "
         "part in choosing the tree."
     )
-    if study.instrument is not None:
+    if study.observed.instrument is not None:
         text += " Values are per person of all: those who do not follow the offers count as zero."
     known = design.get("propensity")
     if isinstance(known, str) and known.startswith("known"):
         how = known.removeprefix("known: ")
         if study.propensity is None:
             text += f" In the design they were known ({how}); if that holds here too, give --propensity."
-        elif study.propensity_option == design.get("propensity_option"):
+        elif options_of(study).propensity == design.get("propensity_option"):
             text += (
                 " They are those of the design; if these rows had others, give --propensity, or --propensity estimated."
             )
@@ -450,8 +458,8 @@ def _data(
         "level": policy.level,
         "rows": policy.n,
         "clusters": policy.n_clusters,
-        "outcome": study.outcome,
-        "direction": study.direction,
+        "outcome": study.outcome.column,
+        "direction": study.ways.way,
         "about": words,
         "warnings": said,
     }

@@ -14,11 +14,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
-from policytree.cli.controls import control_among
 from policytree.cli.records import Job
-from policytree.cli.study import Study
+from policytree.cli.study import Origin
+from policytree.cli.tree_options import n_people
 from policytree.common.progress import StageDisplay, clock_text
-from policytree.common.study_columns import by_columns
 from policytree.common.validation import columns_by_label
 from policytree.diagnostics.population_overlap import target_overlap
 from policytree.estimators.doubly_robust import DRPolicyTree
@@ -41,6 +40,7 @@ from policytree.evaluation.targeting.pareto_path import ParetoPath, pareto_path
 from policytree.evaluation.targeting.qini import qini_curve
 from policytree.evaluation.targeting.rate import rank_average_treatment_effect
 from policytree.exceptions import InputError
+from policytree.study import Study
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.target_arguments import with_target
 
@@ -97,6 +97,7 @@ class Fitted:
     Attributes
     ----------
     study : Study
+    origin : Origin
     estimator : DRPolicyTree
     honest : HonestLeaves or None
     values : PolicyValueTable or None
@@ -105,6 +106,7 @@ class Fitted:
     """
 
     study: Study
+    origin: Origin
     estimator: DRPolicyTree
     honest: HonestLeaves | None
     values: PolicyValueTable | None
@@ -142,8 +144,9 @@ def answers(job: Job, fitted: Fitted, steps: Steps) -> tuple[tuple[Any, ...], di
 def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[str, str, str, Answer]]:
     """The questions: title, the progress text, the place that warnings name, and the function that answers."""
     valued, study = fitted.values is not None, fitted.study
+    offered = study.observed.instrument is not None
     asked: list[tuple[str, str, str, Answer]] = []
-    if study.instrument is None:
+    if not offered:
         asked.append(
             ("Do effects differ between people?", "sequential outcome models", "in the test of effects",
              lambda _: [_heterogeneity(job, fitted)])
@@ -151,19 +154,19 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
     else:
         title = "What to offer whom? (intention to treat)"
         asked.append((title, "a tree over offers", "for the offers", lambda progress: [_offers(job, fitted, progress)]))
-    if valued and study.instrument is None:
-        title = "Whom first, and what would a budget buy?" if job.tree["budget_costs"] else "Whom first?"
+    if valued and not offered:
+        title = "Whom first, and what would a budget buy?" if study.budget_costs else "Whom first?"
         asked.append((title, "half of the rows learn", "in the ranking", lambda _: _ranking(job, fitted)))
-    if study.people is not None:
+    if study.population is not None:
         asked.append(("Does the study know people like the target?", "", "of the target", lambda _: _target(fitted)))
-    elif fitted.values is not None and study.propensity is None and study.instrument is None:
+    elif fitted.values is not None and study.propensity is None and not offered:
         hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
         asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
-    if job.tree["budget_costs"] and not any(job.tree[name] for name in PATH_LIMITS):
+    if study.budget_costs and not any(job.tree[name] for name in PATH_LIMITS):
         asked.append(
             ("Which trees are best for other budgets?", "", "for other budgets", lambda _: [_path(job, fitted)])
         )
-    if unseen := [name for name in study.limits.unseen if name in study.confounders]:
+    if unseen := [name for name in fitted.origin.limits.unseen if name in study.confounders]:
         title = f"What does it cost not to ask about {', '.join(unseen)}?"
         asked.append((title, "", "", lambda _: _not_asked(job, fitted, unseen, further)))
     if _has_front(job, fitted):
@@ -178,7 +181,7 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
             f"Whether other people would have given another tree was not asked: --stability {USUAL_RESAMPLES} learns "
             f"everything again on so many resamples, some {needed} by what the refits behind the values took."
         )
-    if valued and study.people is None and fitted.is_shallow and not _limited(job):
+    if valued and study.population is None and fitted.is_shallow and not _limited(job):
         asked.append(("Which other trees do as well?", "", "in the count", lambda _: [_near_ties(job, fitted)]))
     return asked
 
@@ -198,21 +201,15 @@ def _heterogeneity(job: Job, fitted: Fitted) -> HeterogeneityTest:
     """With the fitted nuisances if they are of all rows, with new ones otherwise."""
     rewards = fitted.estimator.reward_estimator_
     known = {"fitted": rewards} if fitted.honest is None else {"estimator": rewards}
-    return by_columns(
-        heterogeneity_test, **fitted.study.fit_arguments(), **known, baseline=job.control, random_state=job.seed
-    )
+    return heterogeneity_test(fitted.study, **known, baseline=job.control, random_state=job.seed)
 
 
 def _offers(job: Job, fitted: Fitted, progress: Callable[[int, int], None]) -> OfferRule:
     """The tree over offers, judged on the same rows in the same way as the tree over treatments."""
-    study, seen = fitted.study, fitted.study.observed
-    data = {**study.fit_arguments(), "Y": study.frame[study.outcome]}
-    options = validation_options(job, None if fitted.honest is None else fitted.honest.rows, seen.n)
-    control, _, named = control_among(None, study.assigned.treatments.tolist(), "offer")
-    return by_columns(
-        offer_rule, fitted.estimator, **data, offer_costs=study.costs(study.offer_costs),
-        treatment_cost=study.taker_cost,
-        control=next(label for label in study.assigned.treatments.tolist() if str(label) == control) if named else None,
+    origin, study = fitted.origin, fitted.origin.gross or fitted.study
+    options = validation_options(job, None if fitted.honest is None else fitted.honest.rows, study.n)
+    return offer_rule(
+        fitted.estimator, study, offer_costs=study.by_label(origin.offer_costs), treatment_cost=origin.taker_cost,
         value=fitted.values is not None, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"],
         progress=progress, **options,
     )  # fmt: skip
@@ -235,15 +232,13 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
     control. Gains are net of what treatments cost in the outcome's unit.
     """
     study, judges = fitted.study, 0.5 if fitted.honest is None else fitted.honest.rows
-    data = study.fit_arguments()
-    held = by_columns(
-        held_out_rewards, fitted.estimator.reward_estimator_, **data, honest=judges, random_state=job.seed
-    )
-    held = _net_of_costs(replace(held, direction=study.direction), study)
+    way = study.ways.way
+    held = held_out_rewards(fitted.estimator.reward_estimator_, study, honest=judges, random_state=job.seed)
+    held = _net_of_costs(replace(held, direction=way), study)
     labels = study.observed.treatments
     control = next(k for k in labels if str(k) == job.control)
     others = [label for label in labels if label != control]
-    sign = 1.0 if study.direction == "maximize" else -1.0
+    sign = 1.0 if way == "maximize" else -1.0
     best = labels[(sign * columns_by_label(held.outcomes, labels).to_numpy()).argmax(axis=1)]
     gain = sign * (held.outcomes.to_numpy()[np.arange(len(best)), held.outcomes.columns.get_indexer(best)]
                    - held.outcomes[control].to_numpy())  # fmt: skip
@@ -255,9 +250,9 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
     )
     if len(others) > 1:
         ranking = replace(ranking, treatment="Each person's best treatment as predicted")
-    if not job.tree["budget_costs"]:
+    if not study.budget_costs:
         return [ranking]
-    named = study.costs({label: job.tree["budget_costs"].get(str(label), 0.0) for label in labels.tolist()})
+    named = study.by_label({label: study.budget_costs.get(label, 0.0) for label in labels.tolist()})
     costs = {k: cost.iloc[held.rows] if hasattr(cost, "iloc") else cost for k, cost in named.items()}
     curve = qini_curve(held.outcomes, held, costs, baseline=control, level=job.level, random_state=job.seed)
     return [ranking, curve]
@@ -267,9 +262,9 @@ def _net_of_costs(held: HeldOutRewards, study: Study) -> HeldOutRewards:
     if not study.arm_costs:
         return held
     treatments = list(held.rewards.columns)
-    n = study.observed.n + (0 if study.people is None else len(study.people))
-    costs = treatment_costs(study.costs(study.arm_costs), n, treatments)[held.rows]
-    sign = 1.0 if study.direction == "maximize" else -1.0
+    n = study.n + n_people(study)
+    costs = treatment_costs(study.by_label(study.arm_costs), n, treatments)[held.rows]
+    sign = 1.0 if study.ways.way == "maximize" else -1.0
     return replace(held, rewards=held.rewards - sign * costs, outcomes=held.outcomes - sign * costs)
 
 
@@ -279,8 +274,8 @@ def _target(fitted: Fitted) -> list[Any]:
     rewards = fitted.estimator.reward_estimator_
     if fitted.honest is None and rewards.participation_ is not None:
         data = study.fit_arguments()
-        asked = {name: data[name] for name in ("Y", "X", "W", "sample_weight")}
-        both = with_target(asked | study.target_arguments())
+        asked = ("Y", "X", "W", "sample_weight", "target_X", "target_W")
+        both = with_target({name: data[name] for name in asked if name in data})
         found.append(
             target_overlap(rewards, both["X"], W=both["W"], study=both["study"], sample_weight=both["sample_weight"])
         )
@@ -291,11 +286,11 @@ def _target(fitted: Fitted) -> list[Any]:
 
 def _path(job: Job, fitted: Fitted) -> Any:
     """The best trees of all budgets, on the rows that chose the tree."""
-    tree = {name: value for name, value in job.tree.items() if name not in ("budget", "budget_costs", "time_limit")}
+    tree = {name: value for name, value in job.tree.items() if name not in ("budget", "time_limit")}
     limit = job.tree["time_limit"] if job.tree["time_limit"] is not None else PATH_SECONDS
     tree |= _size(fitted.estimator)
-    estimator = PolicyTree(direction=fitted.study.direction, time_limit=limit, **tree)
-    return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.rewards_, **_rows(job, fitted))
+    estimator = PolicyTree(direction=fitted.study.ways.way, time_limit=limit, **tree)
+    return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.rewards_, **_rows(fitted))
 
 
 def _size(model: DRPolicyTree) -> dict[str, Any]:
@@ -308,15 +303,15 @@ def _not_asked(job: Job, fitted: Fitted, unseen: list[str], further: dict[str, s
     model, study, seconds = fitted.estimator, fitted.study, job.tree["time_limit"]
     tree = without_limits(model).set_params(**_size(model))
     tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
-    rows, given = fitted.learning, _rows(job, fitted)
+    rows, given = fitted.learning, _rows(fitted)
     without, full = (
-        clone(tree).fit(study.frame[names].iloc[rows], model.rewards_, **given)
+        clone(tree).fit(study.table[names].iloc[rows], model.rewards_, **given)
         for names in ([*study.covariates], [*study.covariates, *unseen])
     )
-    price = (full.objective_value_ - without.objective_value_) * (1.0 if study.direction == "maximize" else -1.0)
+    price = (full.objective_value_ - without.objective_value_) * (1.0 if study.ways.way == "maximize" else -1.0)
     proved = "proved" if without.status_.proved and full.status_.proved else "not proved"
     further["further"] = (
-        f"Beside it: not to ask about {', '.join(unseen)} costs {price:,.4g} of the {study.mean_outcome} on these "
+        f"Beside it: not to ask about {', '.join(unseen)} costs {price:,.4g} of the {study.value} on these "
         f"{len(rows):,} rows, by the best trees without limits ({proved})."
     )
     return []
@@ -335,33 +330,31 @@ def _front(job: Job, fitted: Fitted) -> ParetoPath:
     (name,) = job.tree["limits"]
     tree = without_limits(model).set_params(**_size(model))
     tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
-    outcome = model.outcome_estimators_[name].rewards_, fitted.study.limits.outcomes[name]
-    rows = _rows(job, fitted)
+    outcome = model.outcome_estimators_[name].rewards_, fitted.study.further_outcomes[name]
+    rows = _rows(fitted)
     return pareto_path(tree, fitted.study.X.iloc[fitted.learning], model.rewards_, outcomes={name: outcome}, **rows)
 
 
-def _rows(job: Job, fitted: Fitted) -> dict[str, Any]:
+def _rows(fitted: Fitted) -> dict[str, Any]:
     """What a tree is fitted with beside X and rewards, of the rows that chose it."""
     rows, out = fitted.learning, {}
-    for name, values in fitted.study.learner_arguments(job.tree["budget_costs"]).items():
+    for name, values in fitted.study.arguments().items():
         if name in ("T", "sample_weight") and values is not None:
             out[name] = values.iloc[rows]
-        elif name in ("sample_treatment_costs", "budget_costs"):
+        elif name in ("sample_treatment_costs", "budget_costs") and values is not None:
             out[name] = {k: cost.iloc[rows] if hasattr(cost, "iloc") else cost for k, cost in values.items()}
     return out
 
 
 def _stability(job: Job, fitted: Fitted, resamples: int, progress: Callable[[int, int], None]) -> Any:
-    data = fitted.study.learner_arguments(job.tree["budget_costs"])
-    return by_columns(
-        policy_stability, fitted.estimator, n_resamples=resamples, random_state=job.seed, n_jobs=job.tree["n_jobs"],
+    return policy_stability(
+        fitted.estimator, fitted.study, n_resamples=resamples, random_state=job.seed, n_jobs=job.tree["n_jobs"],
         progress=progress,
-        **data,
     )  # fmt: skip
 
 
 def _near_ties(job: Job, fitted: Fitted) -> NearTies:
-    rows = _rows(job, fitted)
+    rows = _rows(fitted)
     rows.pop("budget_costs", None)
     return near_ties(fitted.estimator, fitted.study.X.iloc[fitted.learning], time_limit=NEAR_TIES_SECONDS, **rows)
 

@@ -9,11 +9,13 @@ from typing import Any
 import pandas as pd
 
 from policytree.cli.reading import Reading
-from policytree.cli.study import Roles, Study
+from policytree.cli.study import Origin
+from policytree.cli.study_options import StudyOptions
 from policytree.cli.tables import AS_IT_IS
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.policy_value.tables import PolicyValueTable
+from policytree.study import Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Job:
     data: str | None
     dataset: str | None
     data_dir: str | None
-    roles: Roles
+    options: StudyOptions
     tree: dict
     cv: int = 5
     level: float = 0.95
@@ -35,7 +37,6 @@ class Job:
     honest: float | None = None
     command: str = ""
     control: str | None = None
-    control_is_named: bool = False
     stability: int | None = None
     json: bool = False
     names: Mapping[str, Any] = field(default_factory=dict)
@@ -56,6 +57,7 @@ class Result:
     Attributes
     ----------
     study : Study
+    origin : Origin
     estimator : DRPolicyTree
         Fitted on all rows, or on those that ``honest`` leaves.
     leaves : DataFrame
@@ -71,6 +73,7 @@ class Result:
     """
 
     study: Study
+    origin: Origin
     estimator: DRPolicyTree
     leaves: pd.DataFrame
     honest: HonestLeaves | None

@@ -18,9 +18,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import pandas as pd
 
-from policytree.cli.first_checks import no_such_column, no_such_file
+from policytree.cli.first_checks import no_such_file
 from policytree.cli.formats import read_other, reads
 from policytree.cli.reading import Reading, without_blanks
+from policytree.common.close_names import no_such_column
 from policytree.common.memory import free_bytes
 from policytree.data.feature_encoder import LARGEST_INTEGER, first_repeated
 from policytree.exceptions import InputError

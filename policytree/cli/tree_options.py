@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.first_checks import MOST_DIGITS, depth_of
-from policytree.cli.study import Study
+from policytree.cli.limits import Limits
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.common.option_words import typed
 from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
 from policytree.exceptions import InputError, quoted
 from policytree.problem.split_columns import LEVELS
+from policytree.study import Study
 
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
@@ -26,10 +27,10 @@ ASKED = (
 DEFAULT: dict[str, Any] = {"max_depth": AUTO, **dict.fromkeys(ASKED), "n_jobs": 1}  # where nobody says anything
 
 
-def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
+def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0.0) -> dict:
     """The tree's options as its estimator takes them: what names covariates and treatments is read and checked.
 
-    ``judging``: share of the rows that only judge.
+    ``limits``: on outcomes and groups; ``judging``: share of the rows that only judge.
 
     Raises
     ------
@@ -53,10 +54,10 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
     repeated = options["repeated_features"] or ("charged" if groups is None else "free")
     splits = column_names(options["split_features"], "--split-features", study.X)
     roots = column_names(options["root_feature"], "--root-feature", study.X)
-    limits = {kind: by_treatment(options[kind], kind) or None for kind in ("max_share", "min_share")}
-    spending = by_treatment(options["budget_costs"], "budget_cost", study.frame) or None
+    shares = {kind: by_treatment(options[kind], kind) or None for kind in ("max_share", "min_share")}
+    spending = by_treatment(options["budget_costs"], "budget_cost", study.table) or None
     if options["budget"] is not None and spending is None:
-        spent = typed(f"{study.observed.treatments[-1]}=1")
+        spent = typed(f"{study.treatments[-1]}=1")
         raise InputError(f"--budget needs what treatments cost; add --budget-cost, as in --budget-cost {spent}.")
     named = {
         "feature_costs": costs or None,
@@ -64,10 +65,30 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    named |= tree_size(options) | study.limits.tree_arguments()
+    named |= tree_size(options) | limits.tree_arguments()
     sizes = smallest_leaves(options, study, judging)
     ways = {"repeated_features": repeated, "categories": options["categories"] or LEVELS}
-    return {**options, **named, **limits, **sizes, **ways, "feature_groups": groups}
+    return {**options, **named, **shares, **sizes, **ways, "feature_groups": groups}
+
+
+def n_people(study: Study) -> int:
+    """How many people there are beside those of the study, whom the rule is for."""
+    return 0 if study.population is None else len(study.population.people)
+
+
+def budget_costs(asked: dict[str, float | str] | None, study: Study) -> dict[Any, float | str]:
+    """What treatments take of a budget, as a study takes it.
+
+    Raises
+    ------
+    InputError
+        If nobody got a treatment that has a cost.
+    """
+    known = {str(label): label for label in study.treatments}
+    for name in asked or {}:
+        if name not in known:
+            raise InputError(f"--budget-cost names the treatment {name!r}; the treatments are {', '.join(known)}.")
+    return {known[name]: cost for name, cost in (asked or {}).items()}
 
 
 def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, str]]:
@@ -121,7 +142,7 @@ def smallest_leaves(options: dict, study: Study, judging: float) -> dict[str, in
     asked = SimpleNamespace(**{name: AUTO if options[name] is None else options[name] for name in names})
     _refuse_too_many_asked({name: options[name] for name in names}, study)
     rows = np.sort(np.random.default_rng(0).permutation(seen.n)[: round((1.0 - judging) * seen.n)])
-    return leaf_sizes(asked, seen.rows(rows), 0 if study.people is None else len(study.people))
+    return leaf_sizes(asked, seen.rows(rows), n_people(study))
 
 
 def _refuse_too_many_asked(asked: dict[str, Any], study: Study) -> None:
@@ -129,7 +150,7 @@ def _refuse_too_many_asked(asked: dict[str, Any], study: Study) -> None:
     seen = study.observed
     least = int(np.bincount(seen.arm, minlength=seen.n_arms).argmin())
     label = f"rows of treatment {seen.treatments[least]!s}"
-    rows = (seen.n + (0 if study.people is None else len(study.people)), int((seen.arm == least).sum()))
+    rows = (seen.n + n_people(study), int((seen.arm == least).sum()))
     for (name, number), there, what in zip(asked.items(), rows, ("rows", label), strict=True):
         if number is not None and number > there:
             option = f"--{name.replace('_', '-')}"

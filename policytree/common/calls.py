@@ -75,6 +75,25 @@ def takes_study(function: Callable[..., R]) -> Callable[..., R]:
     return called
 
 
+def takes_whole_study(function: Callable[..., R]) -> Callable[..., R]:
+    """Decorator of functions ``(..., Y, T, *, X, ...)`` that read a study themselves, by its names as well.
+
+    Raises
+    ------
+    InputError
+        If an argument by name is one that only a study says.
+    """
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> R:
+        _refuse_said_by_study(name, kwargs)
+        return function(*args, **kwargs)
+
+    called.takes_study = True  # type: ignore[attr-defined]
+    return called
+
+
 def _refuse_said_by_study(name: str, given: Mapping[str, Any]) -> None:
     for each, how in SAID_BY_STUDY.items():
         if each in given:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from policytree.common.calls import CallArguments
+from policytree.common.row_labels import aligned_rows
 from policytree.common.typing import Column, PerTreatment, Table
+from policytree.exceptions import InputError
 
 R = TypeVar("R")
 # What calls are given only if they take it: it is said of the question, and not of rows.
@@ -105,6 +107,24 @@ class StudyColumns(CallArguments):
     def told(self, value: Any) -> Any:
         """An argument of the call as it is: the direction is an argument of its own."""
         return value
+
+
+def study_or_columns(name: str, Y: Any, columns: Mapping[str, Any]) -> CallArguments:
+    """What stands in the place of Y: a study, beside which nothing else is said; or else the columns, row by row alike.
+
+    Raises
+    ------
+    InputError
+        If a study says what a column says as well.
+    """
+    given = {role: column for role, column in columns.items() if column is not None}
+    if not isinstance(Y, CallArguments):
+        return StudyColumns(**aligned_rows({"Y": Y, "T": None, **given}))
+    if isinstance(Y, StudyColumns):
+        return replace(Y, **aligned_rows(Y.given()))
+    for role in given:
+        raise InputError(f"{name} is given a study, which says {role} already; leave {role} out.")
+    return Y
 
 
 ROLES = frozenset(each.name for each in fields(StudyColumns))

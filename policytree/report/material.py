@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from policytree.common.calls import CallArguments
 from policytree.data.feature_encoder import as_pandas
 from policytree.diagnostics.population_overlap import TargetOverlap
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
@@ -25,10 +26,12 @@ from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.evaluation.targeting.qini import QiniCurve
 from policytree.evaluation.targeting.rate import Ranking
 from policytree.exceptions import InputError
-from policytree.study_check import StudyCheck
+from policytree.study import Study
+from policytree.study.study import gain_text
+from policytree.study_check import StudyCheck, check_study
 from policytree.trees.tree import Tree
 from policytree.weighting.completion import unadjusted
-from policytree.weighting.observed import Observed
+from policytree.weighting.observed import Observed, observe
 from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured
 
 RESULTS = (
@@ -100,6 +103,17 @@ class About:
     value_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     instrument: str = ""
 
+    def of_study(self, study: Study) -> About:
+        """Return a copy in which a study's names and words stand where there are none."""
+        own = About(
+            source=study.name, treatment=study.treatment.column, outcome=study.outcome.column, unit=study.unit,
+            cluster=study.cluster or "", weights=study.weights or "", strata=study.strata,
+            propensity=study.propensity_text, notes=study.notes, costs=study.costs_text,
+            control="" if study.control is None else str(study.control),
+            instrument="" if study.observed.instrument is None else study.treatment.assigned,
+        )  # fmt: skip
+        return replace(own, **{each.name: value for each in fields(self) if (value := getattr(self, each.name))})
+
     def named_after(self, Y: Any, T: Any) -> About:
         """Return a copy that has the columns' names where names are missing; a structured array has none."""
         usual = "time" if is_structured(Y) else "outcome"
@@ -117,8 +131,8 @@ def _column_names(T: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Study:
-    """The data and their meaning.
+class Described:
+    """A study as a report sees it: what was observed, with words for it, and what the data check found.
 
     Attributes
     ----------
@@ -141,6 +155,29 @@ class Study:
     W: pd.DataFrame | None
     direction: str
     check: StudyCheck
+
+    @classmethod
+    def of(cls, study: CallArguments, about: About | None = None, direction: str | None = None) -> Described:
+        """A study, or columns in its place; what ``about`` leaves open is said by the study, if it has names.
+
+        Raises
+        ------
+        InputError
+            If they cannot be used.
+        """
+        told = about or About()
+        if isinstance(study, Study):
+            study = study.replace(population=None)  # its own rows are described
+            told, direction, observed = told.of_study(study), study.ways.way, study.observed
+        else:
+            beside = ("X", "W", "propensity", "regression")
+            observed = observe(**{role: each for role, each in study.data_arguments().items() if role not in beside})
+        every = study.arguments()
+        W = every.get("W")
+        return cls(
+            told.named_after(every["Y"], every["T"]), observed, unadjusted(observed), _frame(every["X"]),
+            None if W is None else _frame(W), direction or "maximize", check_study(study),
+        )  # fmt: skip
 
     @property
     def better(self) -> str:
@@ -204,7 +241,7 @@ class Material:
 
     Attributes
     ----------
-    study : Study
+    study : Described
     model : fitted estimator
         DRPolicyTree; or PolicyTree, for rewards from elsewhere.
     tree : Tree
@@ -214,7 +251,7 @@ class Material:
     results : tuple
     """
 
-    study: Study
+    study: Described
     model: Any
     tree: Tree
     encoded: np.ndarray = field(repr=False)
@@ -265,9 +302,13 @@ class Material:
         return bool((np.ptp(self.rewards.propensity_.to_numpy(), axis=0) < 1e-9).all())
 
 
-def gain_text(mean: str, observed: Observed) -> str:
-    """What values are where there is an instrument, such as "gain in mean score over none"."""
-    return f"gain in {mean} over {observed.treatments[0]!s}"
+def _frame(table: Any) -> pd.DataFrame:
+    """A table as a frame with text names."""
+    frame = as_pandas(table)
+    if frame is None:
+        array = np.asarray(table)
+        frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def capitalised(text: str) -> str:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import takes_study
-from policytree.common.row_labels import aligns_rows
-from policytree.common.study_columns import by_columns
+from policytree.common.calls import CallArguments, takes_whole_study
+from policytree.common.study_columns import StudyColumns, study_or_columns
 from policytree.common.typing import Column, PerTreatment, Table
-from policytree.data.feature_encoder import as_pandas
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.policy import PolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
@@ -22,7 +19,7 @@ from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.exceptions import InputError
 from policytree.report.base import Report
 from policytree.report.content import Content
-from policytree.report.material import About, Material, Study, checked_results
+from policytree.report.material import About, Described, Material, checked_results
 from policytree.report.sections.answer import spoken, verdict_section, warnings_section
 from policytree.report.sections.credibility import gated, means_section
 from policytree.report.sections.depth import depth_section
@@ -38,10 +35,7 @@ from policytree.report.sections.survival import survival_section
 from policytree.report.sections.target import target_section
 from policytree.report.sections.tree import fragile_leaves, not_recommended, rule_sections
 from policytree.report.sections.values import values_sections
-from policytree.study_check import check_study
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
-from policytree.weighting.completion import unadjusted
-from policytree.weighting.observed import OutcomeArguments, observe
 from policytree.weighting.time_to_event.outcome import is_structured
 
 SAME = 1e-9  # probabilities that differ by less are the same
@@ -117,53 +111,37 @@ class StudyReport(Report):
     'None: without held-out values nobody knows whether this tree is worth using.'
     """
 
-    @takes_study
-    @aligns_rows
+    @takes_whole_study
     def __init__(
         self,
         model: Any,
-        Y: Column,
-        T: Column,
+        Y: Column | CallArguments,
+        T: Column | None = None,
         *,
-        X: Table,
+        X: Table | None = None,
         W: Table | None = None,
         groups: Column | None = None,
-        strata: Column | Table | None = None,
         sample_weight: Column | None = None,
-        event: Column | None = None,
-        horizon: float | None = None,
-        target: str | None = None,
-        entry: Column | None = None,
-        cause: Any = None,
-        missing_outcome: str = "refuse",
-        instrument: Column | None = None,
         offer_costs: PerTreatment | None = None,
         treatment_cost: float = 0.0,
         results: Any = (),
         about: About | None = None,
     ):
-        asked = OutcomeArguments(
-            event=event, horizon=horizon, target=target, entry=entry, cause=cause, missing_outcome=missing_outcome,
-            instrument=instrument,
-        )  # fmt: skip
-        outcome = _as_fitted(model, asked, event is not None or is_structured(Y))
-        study = make_study(
-            Y, T, X=X, W=W, groups=groups, strata=strata, sample_weight=sample_weight, about=about,
-            direction=getattr(model, "direction", None) or "maximize", known_propensity=_known(model), **outcome,
-        )  # fmt: skip
+        columns = {"T": T, "X": X, "W": W, "groups": groups, "sample_weight": sample_weight}
+        study = _as_fitted(model, study_or_columns("StudyReport", Y, columns))
+        described = Described.of(study, about, getattr(model, "direction", None))
         if offer_costs is not None or treatment_cost:
-            rows = {"X": X, "W": W, "groups": groups, "strata": strata, "sample_weight": sample_weight}
-            results = _with_offer_rule(model, results, Y, T, offer_costs, treatment_cost, **rows, **outcome)
-        self._say(study, model, results)
+            results = _with_offer_rule(model, results, study, offer_costs, treatment_cost)
+        self._say(described, model, results)
 
     @classmethod
-    def of_study(cls, study: Study, model: Any, results: Any = ()) -> StudyReport:
+    def of_study(cls, study: Described, model: Any, results: Any = ()) -> StudyReport:
         """Make a report of data that have been checked."""
         report = cls.__new__(cls)
         report._say(study, model, results)
         return report
 
-    def _say(self, study: Study, model: Any, results: Any) -> None:
+    def _say(self, study: Described, model: Any, results: Any) -> None:
         """Make the content."""
         if not isinstance(model, DRPolicyTree | PolicyTree):
             raise InputError(f"model must be a DRPolicyTree or a PolicyTree; got {type(model).__name__}.")
@@ -179,39 +157,9 @@ class StudyReport(Report):
         self.content = make_content(material)
 
 
-def make_study(
-    Y,
-    T,
-    *,
-    X,
-    W,
-    groups,
-    strata,
-    sample_weight,
-    about: About | None,
-    direction: str,
-    known_propensity: bool = False,
-    **outcome: Unpack[OutcomeArguments],
-) -> Study:
-    """The data with their check; raw means are those of completed outcomes. ``outcome``: as ``RewardEstimator.fit``.
-
-    Raises
-    ------
-    InputError
-        If they cannot be used.
-    """
-    observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
-    seen = unadjusted(observed)
-    check = by_columns(
-        check_study, X=X, T=T, Y=Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
-        known_propensity=known_propensity,
-        **outcome,
-    )  # fmt: skip
-    named = (about or About()).named_after(Y, T)
-    return Study(named, observed, seen, _frame(X), None if W is None else _frame(W), direction, check)
-
-
-def _with_offer_rule(model: Any, results: Any, Y, T, offer_costs, treatment_cost: float, **data: Any) -> list[Any]:
+def _with_offer_rule(
+    model: Any, results: Any, study: CallArguments, offer_costs: Any, treatment_cost: float
+) -> list[Any]:
     """The results with the tree over offers, and its held-out value.
 
     Raises
@@ -220,17 +168,18 @@ def _with_offer_rule(model: Any, results: Any, Y, T, offer_costs, treatment_cost
         If there are no offers, or the results have such a tree already.
     """
     found = list(results) if isinstance(results, list | tuple) else [results]
-    if data["instrument"] is None:
+    if study.data_arguments().get("instrument") is None:
         raise InputError(
             "offer_costs and treatment_cost are about offers; give a study with treatment=Offered(...), or leave "
             "them out."
         )
     if any(isinstance(result, OfferRule) for result in found):
         raise InputError("results holds an OfferRule, which knows its costs; leave offer_costs and treatment_cost out.")
-    costs: dict[str, Any] = {"offer_costs": offer_costs, "treatment_cost": treatment_cost}
-    costs["propensity"] = _known_chances(model, len(data["X"]))
+    if isinstance(study, StudyColumns):
+        study = replace(study, propensity=_known_chances(model, len(np.asarray(study.Y))))
     seed = getattr(model, "random_state", None)
-    return [*found, by_columns(offer_rule, model, Y=Y, T=T, random_state=seed, **costs, **data)]
+    rule = offer_rule(model, study, offer_costs=offer_costs, treatment_cost=treatment_cost, random_state=seed)
+    return [*found, rule]
 
 
 def _known_chances(model: Any, n: int) -> Any:
@@ -254,18 +203,21 @@ def _known_chances(model: Any, n: int) -> Any:
     )
 
 
-def _as_fitted(model: Any, asked: OutcomeArguments, are_times: bool) -> OutcomeArguments:
-    """How outcomes were observed, with the horizon and the target of the fit where nobody named others."""
-    rewards = getattr(model, "reward_estimator_", None)
+def _as_fitted(model: Any, study: CallArguments) -> CallArguments:
+    """The study; of columns, with the horizon and the target of the fit where nobody named others."""
+    asked, rewards = study.data_arguments(), getattr(model, "reward_estimator_", None)
+    are_times, offers = asked.get("event") is not None or is_structured(asked["Y"]), asked.get("instrument")
+    if isinstance(study, StudyColumns):
+        study = replace(study, known_propensity=_known(model))
     if rewards is None:
-        if asked["instrument"] is not None:
+        if offers is not None:
             raise InputError("instrument needs a DRPolicyTree that was fitted with it; leave it out for other models.")
-        return asked
-    if rewards.offers_ is not None and asked["instrument"] is None:
+        return study
+    if rewards.offers_ is not None and offers is None:
         raise InputError(
             "The model was fitted with an instrument; give the report that study, with treatment=Offered(...)."
         )
-    if rewards.offers_ is None and asked["instrument"] is not None:
+    if rewards.offers_ is None and offers is not None:
         raise InputError(
             "The model was fitted without an instrument; fit it to this study, or leave the offers out here."
         )
@@ -277,15 +229,13 @@ def _as_fitted(model: Any, asked: OutcomeArguments, are_times: bool) -> OutcomeA
         raise InputError(
             "The model was fitted to outcomes that are numbers; fit it to this study, or leave the events out here."
         )
-    horizon, target = asked["horizon"], asked["target"]
-    return {
-        **asked,
-        "horizon": rewards.horizon_ if horizon is None else horizon,
-        "target": rewards.target_ if target is None else target,
-    }
+    if isinstance(study, StudyColumns) and are_times:
+        horizon = rewards.horizon_ if study.horizon is None else study.horizon
+        return replace(study, horizon=horizon, target=study.target or rewards.target_)
+    return study
 
 
-def _refuse_other_target(study: Study, model: Any) -> None:
+def _refuse_other_target(study: Described, model: Any) -> None:
     """Refuse to say of one horizon or target what was fitted for another."""
     rewards = getattr(model, "reward_estimator_", None)
     if rewards is None or study.times is None or rewards.horizon_ is None:
@@ -303,15 +253,6 @@ def _known(model: Any) -> bool:
     """Whether a model was given the probabilities of treatment, or rewards from elsewhere."""
     rewards = getattr(model, "reward_estimator_", None)
     return rewards is None or rewards.models_propensity_ is None
-
-
-def _frame(table: Any) -> pd.DataFrame:
-    """A table as a frame with text names."""
-    frame = as_pandas(table)
-    if frame is None:
-        array = np.asarray(table)
-        frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def make_content(material: Material) -> Content:

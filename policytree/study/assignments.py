@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from policytree.data.combined_treatments import CombinedTreatments, combine_frame
 from policytree.exceptions import InputError
 from policytree.study.columns import names_of
 
@@ -88,7 +89,7 @@ class Offered(Assignment):
 
     def columns(self) -> dict[str, str]:
         """Treatments and offers."""
-        return {"treatment": self.column, "offer": self.by}
+        return {"treatment": self.column, "instrument": self.by}
 
     @property
     def assigned(self) -> str:
@@ -132,6 +133,10 @@ class Combined(Assignment):
     def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
         """``T``, a table."""
         return {"T": table[list(self.of)]}
+
+    def combined(self, table: pd.DataFrame) -> CombinedTreatments:
+        """The combinations, their counts, and the control."""
+        return combine_frame(table[list(self.of)])
 
 
 def as_assignment(treatment: str | Sequence[str] | Assignment) -> Assignment:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from policytree.common.close_names import no_such_column
 from policytree.data.feature_encoder import LARGEST_INTEGER
 from policytree.exceptions import InputError, quoted
-from policytree.study_check.columns import column_findings
+from policytree.study_check.columns import column_findings, value_text
 
-NAMES_SHOWN = 20
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless they are named as covariates
 
 
@@ -41,14 +40,8 @@ def require_column(table: pd.DataFrame, name: str, role: str) -> None:
     """
     if not isinstance(name, str):
         raise InputError(f"{role} must be the name of a column; got {quoted(name)}.")
-    if name in table.columns:
-        return
-    known = list(table.columns)
-    folded = {other.casefold(): other for other in reversed(known)}
-    close = [folded[text] for text in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    shown = ", ".join(known[:NAMES_SHOWN]) + (", ..." if len(known) > NAMES_SHOWN else "")
-    remedy = f"did you mean {' or '.join(map(repr, close))}?" if close else f"the columns are {shown}."
-    raise InputError(f"The table has no column {name!r} ({role}); {remedy}")
+    if name not in table.columns:
+        raise InputError(no_such_column(name, role, list(table.columns)))
 
 
 def refuse_two_roles(roles: Iterable[tuple[str, str]]) -> None:
@@ -65,7 +58,8 @@ def refuse_two_roles(roles: Iterable[tuple[str, str]]) -> None:
     taken: dict[str, str] = {}
     for role, column in roles:
         if column in taken and taken[column] != role:
-            raise InputError(f"Column {column!r} is the {taken[column]} and the {role}; give it one role.")
+            remedy = "name another column" if role in ("treatment", "outcome", "event") else "leave it out"
+            raise InputError(f"{role} names {column!r}, which is the {taken[column]}; {remedy}.")
         taken[column] = role
 
 
@@ -147,5 +141,5 @@ def holds_tables(column: pd.Series) -> bool:
 
 def values_shown(column: pd.Series, most: int) -> str:
     """The first values of a column, in sorted order."""
-    values: list[Any] = sorted({str(value) for value in column.dropna().unique()})
+    values: list[Any] = sorted({value_text(value) for value in column.dropna().unique()})
     return ", ".join(values[:most]) + (", ..." if len(values) > most else "")

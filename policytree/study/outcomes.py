@@ -6,13 +6,18 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from policytree.common.number_texts import number_of
 from policytree.exceptions import InputError
 from policytree.study.columns import values_shown
+from policytree.study_check.columns import value_text
+from policytree.study_check.events import SAID_CENSORED, likely_event
 from policytree.weighting.observed import WEIGHT, Observed
 
 FEW_VALUES = 10  # of a column whose values a message can list
+TRUE_OR_FALSE = {"true": 1, "false": 0}
 
 
 class Outcome(ABC):
@@ -211,19 +216,12 @@ class TimeToEvent(Outcome):
         InputError
             If both ``happened`` and ``cause`` name a value, or the column never holds it.
         """
-        if self.happened is not None and self.cause is not None:
-            raise InputError(
-                "happened and cause both name a value of the event's column; with cause leave happened out."
-            )
-        event = table[self.event]
-        if self.happened is not None:
-            event = met(event, self.happened).astype(int)
         return {
             "Y": table[self.time],
-            "event": event,
+            "event": event_codes(table[self.event], self.happened, self.cause),
             "horizon": self.horizon,
             "target": self.measure,
-            "cause": self.cause,
+            "cause": None if self.cause is None else 1,
             "entry": None if self.entry is None else table[self.entry],
         }
 
@@ -247,13 +245,83 @@ def met(column: pd.Series, value: Any) -> pd.Series:
         If none does.
     """
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    found = column.eq(value) if numeric else column.astype("string").str.strip().eq(str(value).strip())
+    wanted = number_of(value) if numeric and isinstance(value, str) else value
+    found = column.eq(wanted) if numeric else column.astype("string").str.strip().eq(str(value).strip())
     rows = found.fillna(False).astype(bool) & column.notna()
     if not rows.any():
         raise InputError(
             f"Column {column.name!r} never holds {value!r}; its values are {values_shown(column, FEW_VALUES)}."
         )
     return rows
+
+
+def event_codes(column: pd.Series, happened: Any, cause: Any) -> pd.Series:
+    """How times ended, (n,) of int: 0 censored, 1 the event (of the cause asked about), 2 an event of another cause.
+
+    Parameters
+    ----------
+    column : Series of shape (n,)
+        With gaps it is returned as it is, for whoever counts them.
+    happened : optional
+        The value that stands for the event, all others for censoring; None if the column is of 1 and 0, or of true and
+        false.
+    cause : optional
+        The value that stands for the cause; 0, or a text such as "censored", then stands for censoring.
+
+    Raises
+    ------
+    InputError
+        If the column never holds such values, or nobody said what its values mean.
+    """
+    if happened is not None and cause is not None:
+        raise InputError("happened and cause both name a value of the event's column; with cause leave happened out.")
+    if column.isna().any():
+        return column
+    labels = column.astype("string").str.strip().str.casefold()
+    if cause is not None:
+        own = met(column, cause)
+        numeric = pd.api.types.is_numeric_dtype(column)
+        censored = column.eq(0) if numeric else labels.isin([*SAID_CENSORED, "0"]).astype(bool)
+        if not censored.any() or (own & censored).any():
+            raise InputError(
+                f"With cause, 0 in column {column.name!r} stands for censoring (or 'censored', among texts) and other "
+                f"values for causes; it holds {values_shown(column, FEW_VALUES)}."
+            )
+        return pd.Series(np.select([own, censored], [1, 0], 2), index=column.index, name=column.name)
+    if happened is not None:
+        return met(column, happened).astype(int)
+    codes = labels.map(TRUE_OR_FALSE)
+    if pd.api.types.is_numeric_dtype(column) and column.isin([0, 1]).all():
+        codes = column
+    if codes.isna().any():
+        raise _no_events(column)
+    if not codes.eq(1).any():
+        raise InputError(
+            f"Column {column.name!r} (event) holds nothing but {value_text(column.iloc[0])}, so that every time is "
+            "censored; without a single event there is nothing to learn: name another column."
+        )
+    return codes.astype(int).rename(column.name)
+
+
+def _no_events(column: pd.Series) -> InputError:
+    values = sorted({value_text(value) for value in column.unique()})
+    named = f"Column {column.name!r} (event)"
+    if len(values) > FEW_VALUES:
+        return InputError(
+            f"{named} holds {len(values):,} different values; it must say whether the event was seen, by 1 or 0, and "
+            "outcome names the times."
+        )
+    if len(values) == 1:
+        return InputError(
+            f"{named} holds nothing but {values[0]}, which is neither 1 (the event was seen) nor 0 (censored); name "
+            "another column."
+        )
+    likely = value_text(likely_event(column))
+    causes = f", or which of several causes is asked about, such as cause={likely!r}" if len(values) > 2 else ""
+    return InputError(
+        f"{named} holds {', '.join(values)} and not 1 and 0; say which value stands for the event, such as "
+        f"happened={likely!r} (all others are then censored){causes}."
+    )
 
 
 def as_outcome(outcome: str | Outcome) -> Outcome:

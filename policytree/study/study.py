@@ -22,7 +22,7 @@ from policytree.study.outcomes import Outcome, as_outcome
 from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
 from policytree.study_check import StudyCheck, check_study
-from policytree.study_check.directions import agreed_direction
+from policytree.study_check.directions import Direction, agreed_direction, direction_of
 from policytree.weighting.observed import Observed, observe
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.target_arguments import with_target
@@ -192,6 +192,9 @@ class Study(CallArguments):
         for role, column in (*self._roles(), *(("exclude", column) for column in exclude)):
             require_column(self.table, column, role)
         refuse_two_roles(self._exclusive())
+        alone = [(role, column) for role, column in self._exclusive() if role != "weights"]
+        for role in ("confounders", "strata", "cluster"):
+            refuse_two_roles([*alone, *((role, column) for column in names_of(getattr(self, role), role))])
         if covariates is None:
             chosen, notes = default_covariates(self.table, {*(column for _, column in self._roles()), *exclude})
             self._set(covariates=tuple(chosen), notes=(UNNAMED, *notes))
@@ -203,20 +206,23 @@ class Study(CallArguments):
                 raise InputError("covariates names no column, so that no rule could ask anything; name some.")
             for column in named:
                 require_column(self.table, column, "covariates")
-            refuse_two_roles([*self._exclusive(), *(("covariate", column) for column in named)])
+            refuse_two_roles([*self._exclusive(), *(("covariates", column) for column in named)])
             self._set(covariates=named, confounders=tuple(c for c in self.confounders if c not in named))
         refuse_no_values(self.X)
         FeatureEncoder.fit(self.table[[*self.covariates, *self.confounders]], argument="The table")
         observed = observe(**self._observed_arguments())
         self._set(observed=observed, outcome=self.outcome.settled(observed))
         if self.propensity is not None:
-            assigned = observed if observed.instrument is None else observed.by_offer()
-            propensity_matrix(self._propensity(), observed.n, assigned.treatments, assigned.what)
+            of = self.assigned
+            for label in self.propensity if isinstance(self.propensity, Mapping) else ():
+                _refuse_unknown(label, of, "propensity")
+            shares = np.bincount(of.arm, minlength=of.n_arms) / of.n
+            propensity_matrix(self._propensity(), of.n, of.treatments, of.what, shares)
         if self.control is not None:
             position_of(self.control, observed.treatments, "control")
         for role in COSTS:
             for label, cost in getattr(self, role).items():
-                position_of(label, observed.treatments, role)
+                _refuse_unknown(label, observed, role)
                 if isinstance(cost, str):
                     require_column(self.table, cost, f"{role} of {label}")
         for column, way in self.further_outcomes.items():
@@ -260,9 +266,30 @@ class Study(CallArguments):
         return self.table[list(self.confounders)] if self.confounders else None
 
     @property
+    def assigned(self) -> Observed:
+        """What was observed by what was assigned: offers where people could refuse them, else treatments."""
+        return self.observed if self.observed.instrument is None else self.observed.by_offer()
+
+    @property
+    def ways(self) -> Direction:
+        """Which outcomes are better, and how that is known.
+
+        Raises
+        ------
+        InputError
+            If nobody said it, and the outcome's name sounds like harm.
+        """
+        return direction_of(self.direction, self.outcome.column, times=self.observed.times is not None)
+
+    @property
     def mean_outcome(self) -> str:
-        """What values of rules are, in words: "mean score", "mean days up to 365"."""
+        """What the outcome is on average, in words: "mean score", "mean days up to 365"."""
         return self.outcome.mean(self.observed)
+
+    @property
+    def value(self) -> str:
+        """What values of rules are, in words: the mean outcome, or where people could refuse what is gained of it."""
+        return self.mean_outcome if self.observed.instrument is None else gain_text(self.mean_outcome, self.observed)
 
     def __getitem__(self, rows: Any) -> Study:
         """Some of the rows, by positions, a slice or a boolean mask; roles and what the rows decided stay."""
@@ -319,13 +346,13 @@ class Study(CallArguments):
             "rows": f"{self.n:,}" + ("" if self.cluster is None else f" in {clusters:,} clusters ({self.cluster})"),
             "outcome": f"{self.mean_outcome}, {BETTER[self.direction]}",
             "treatment": f"{self.treatment.column}: {', '.join(map(str, self.treatments))}{control}",
-            "propensity": "estimated" if self.propensity is None else f"known: {_said(self.propensity)}",
+            "propensity": self.propensity_text,
             "covariates": ", ".join(self.covariates),
         }
         more = {
             "confounders": ", ".join(self.confounders), "strata": ", ".join(self.strata), "weights": self.weights or "",
             "offers": self.treatment.assigned if self.observed.instrument is not None else "",
-            "costs": ", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items()),
+            "costs": self.costs_text,
             "population": "" if self.population is None else str(self.population),
         }  # fmt: skip
         return found | {about: text for about, text in more.items() if text}
@@ -343,6 +370,23 @@ class Study(CallArguments):
             {"rows": rows, "share": rows / self.n, self.mean_outcome: means},
             index=pd.Index(self.treatments, name=self.treatment.column),
         )
+
+    @property
+    def costs_text(self) -> str:
+        """What treatments cost, in words; "" if they cost nothing."""
+        return ", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items())
+
+    @property
+    def propensity_text(self) -> str:
+        """Where the probabilities of treatment come from, in words."""
+        known, second = self.propensity, self.assigned.treatments[-1]
+        if known is None:
+            return "estimated from the covariates" + (" and confounders" if self.confounders else "")
+        if isinstance(known, Mapping):
+            pairs = ((label, each if isinstance(each, str) else f"{each:g}") for label, each in known.items())
+            return "known: " + ", ".join(f"{label} {text}" for label, text in pairs)
+        named = isinstance(known, str)
+        return f"known: column {known}, the probability of {second}" if named else f"known: {known:g} for {second}"
 
     # --- what calls take ---
 
@@ -362,8 +406,8 @@ class Study(CallArguments):
         table = self.table
         return {
             **self.fit_arguments(),
-            "sample_treatment_costs": self._by_label(self.arm_costs) or None,
-            "budget_costs": self._by_label(self.budget_costs) or None,
+            "sample_treatment_costs": self.by_label(self.arm_costs) or None,
+            "budget_costs": self.by_label(self.budget_costs) or None,
             "outcomes": {name: (table[name].astype(np.float64), way) for name, way in self.further_outcomes.items()}
             or None,
             "subgroups": table[list(self.subgroups)] if self.subgroups else None,
@@ -399,25 +443,18 @@ class Study(CallArguments):
         }
 
     def _propensity(self) -> Any:
-        """Known probabilities with the columns in place of their names."""
-        if isinstance(self.propensity, str):
-            return self.table[self.propensity]
-        if not isinstance(self.propensity, Mapping):
-            return self.propensity
-        named = self._by_label(self.propensity)
-        if any(isinstance(each, pd.Series) for each in named.values()):
-            return pd.DataFrame(named, index=self.table.index)
-        return named
+        return probabilities(self.propensity, self.table)
 
-    def _by_label(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
+    def by_label(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Numbers by treatment, with columns in place of their names."""
         return {label: self.table[value] if isinstance(value, str) else value for label, value in values.items()}
 
     # --- roles ---
 
     def _exclusive(self) -> Iterator[tuple[str, str]]:
         """Columns of which each has this role alone, with the role in words."""
-        yield from self.outcome.columns().items()
-        yield from self.treatment.columns().items()
+        named = [*self.treatment.columns().items(), *self.outcome.columns().items()]
+        yield from sorted(named, key=lambda each: each[0].split()[0] not in ("treatment", "outcome"))
         if self.weights is not None:
             yield "weights", self.weights
         yield from (("further outcome", column) for column in self.further_outcomes)
@@ -432,8 +469,21 @@ class Study(CallArguments):
         yield from (("strata", column) for column in self.strata if column in self.confounders)
         if self.population is not None and self.population.weights is not None:
             yield "population", self.population.weights
-        yield from (("propensity", column) for column in _columns_in(self.propensity))
-        yield from ((role, column) for role in COSTS for column in _columns_in(getattr(self, role)))
+        yield from (("propensity", column) for column in columns_in(self.propensity))
+        yield from ((role, column) for role in COSTS for column in columns_in(getattr(self, role)))
+
+
+def _refuse_unknown(label: Any, observed: Observed, role: str) -> None:
+    """Refuse the label of a treatment, or an offer, that nobody got; labels are compared as text."""
+    known = [str(each) for each in observed.treatments]
+    if str(label) not in known:
+        what = observed.what
+        raise InputError(f"{role} names the {what} {str(label)!r}; the {what}s are {', '.join(known)}.")
+
+
+def gain_text(mean: str, observed: Observed) -> str:
+    """What values are where there is an instrument, such as "gain in mean score over none"."""
+    return f"gain in {mean} over {observed.treatments[0]!s}"
 
 
 def _named(table: Table) -> pd.DataFrame:
@@ -449,16 +499,18 @@ def _named(table: Table) -> pd.DataFrame:
     return frame.set_axis([str(column) for column in frame.columns], axis=1)
 
 
-def _columns_in(values: Any) -> list[str]:
+def probabilities(propensity: Any, table: pd.DataFrame) -> Any:
+    """Known probabilities with the columns in place of their names."""
+    if isinstance(propensity, str):
+        return table[propensity]
+    if not isinstance(propensity, Mapping) or not columns_in(propensity):
+        return propensity
+    given = {label: table[each] if isinstance(each, str) else each for label, each in propensity.items()}
+    return pd.DataFrame(given, index=table.index)
+
+
+def columns_in(values: Any) -> list[str]:
     """Names of columns among numbers."""
     if isinstance(values, str):
         return [values]
     return [value for value in values.values() if isinstance(value, str)] if isinstance(values, Mapping) else []
-
-
-def _said(propensity: Any) -> str:
-    if isinstance(propensity, Mapping):
-        return ", ".join(
-            f"{label} {value if isinstance(value, str) else f'{value:g}'}" for label, value in propensity.items()
-        )
-    return str(propensity)

@@ -12,9 +12,11 @@ import pytest
 from policytree import DRPolicyTree
 from policytree.cli import questions
 from policytree.cli.files import for_spreadsheets
-from policytree.cli.outcomes import event_outcome
-from policytree.cli.study import Roles, study_from_dataset, study_from_file
+from policytree.cli.outcomes import event_meaning
+from policytree.cli.study import study_from_dataset, study_from_file
+from policytree.cli.study_options import StudyOptions
 from policytree.exceptions import InputError
+from policytree.study import Event
 from tests.cli.running import design, refused, run, trial
 
 QUICK = ("--no-value", "--cv", "2", "--max-depth", "1", "--propensity", "0.5")
@@ -57,21 +59,23 @@ def test_outcomes_in_words_ask_for_what_they_need(words, tmp_path):
 
 def test_events_of_numbers_and_gaps():
     column = pd.Series([1.0, 2.0, None, 2.0], name="status")
-    found, meaning = event_outcome(column, "2", "minimize")
-    assert found.tolist()[:2] == [0.0, 1.0] and np.isnan(found[2]) and meaning == "1 if 2, 0 if 1"
+    found = Event(column.name, "2").arguments(column.to_frame())["Y"]
+    assert found.tolist()[:2] == [0.0, 1.0] and np.isnan(found[2])
+    assert event_meaning(column, "2", "minimize") == "1 if 2, 0 if 1"
     several = pd.Series(["yes ", "no", "unknown", None], name="a")
-    found, meaning = event_outcome(several, "yes", "maximize")
-    assert found.tolist()[:3] == [1.0, 0.0, 0.0] and np.isnan(found[3]) and meaning == "1 if yes, 0 if no, unknown"
+    found = Event("a", "yes").arguments(several.to_frame())["Y"]
+    assert found.tolist()[:3] == [1.0, 0.0, 0.0] and np.isnan(found[3])
+    assert event_meaning(several, "yes", "maximize") == "1 if yes, 0 if no, unknown"
 
 
 def test_exclude_leaves_all_others(csv):
-    study = study_from_file(str(csv), Roles("arm", "y", exclude="clinic, region"))
+    study, _ = study_from_file(str(csv), StudyOptions("arm", "y", exclude="clinic, region"))
     assert study.covariates == ("age", "income")
-    study = study_from_file(str(csv), Roles("arm", "y", exclude="clinic", confounders="region"))
+    study, _ = study_from_file(str(csv), StudyOptions("arm", "y", exclude="clinic", confounders="region"))
     assert (study.covariates, study.confounders) == (("age", "income"), ("region",))
     refused(design(csv, "o", "--exclude", "regoin"), "'regoin' (--exclude)", "did you mean 'region'?")
     refused(design(csv, "o", "--exclude", "age", "--covariates", "income"), "leave out --exclude")
-    whole, less = (study_from_dataset("nsw", None, Roles(exclude=e)).covariates for e in (None, "age"))
+    whole, less = (study_from_dataset("nsw", None, StudyOptions(exclude=e))[0].covariates for e in (None, "age"))
     assert set(whole) - set(less) == {"age"}
 
 
@@ -97,9 +101,9 @@ def test_arm_costs_are_charged(csv, tmp_path):
     refused(design(csv, tmp_path / "o", "--arm-cost", "pill=2"), "'pill'", "None, drug")
     refused(design(csv, tmp_path / "o", "--arm-cost", "drug=dear"), "--arm-cost 'drug=dear' cannot be read")
     trial().assign(price=100.0).to_csv(tmp_path / "price.csv", index=False)
-    study = study_from_file(str(tmp_path / "price.csv"), Roles("arm", "y", arm_cost=("drug=price",)))
+    study, _ = study_from_file(str(tmp_path / "price.csv"), StudyOptions("arm", "y", arm_cost=("drug=price",)))
     assert "price" not in study.covariates
-    assert study.learner_arguments()["sample_treatment_costs"]["drug"].tolist() == [100.0] * 240
+    assert study.arguments()["sample_treatment_costs"]["drug"].tolist() == [100.0] * 240
 
 
 def test_json_is_all_that_stands_on_standard_output(csv, tmp_path):

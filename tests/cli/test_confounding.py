@@ -11,8 +11,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.cli.questions import sensitivity
-from policytree.cli.study import Roles, study_from_file
-from policytree.common.study_columns import by_columns
+from policytree.cli.study import study_from_file
+from policytree.cli.study_options import StudyOptions
 from policytree.evaluation import marginal_sensitivity
 from policytree.evaluation.policy_value.verdict import Reason
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
@@ -22,10 +22,10 @@ from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableB
 def studied(folder, frame: pd.DataFrame, **roles):
     """A study, its fitted learner with quick nuisances, and held-out values."""
     frame.to_csv(folder / "study.csv", index=False)
-    study = study_from_file(str(folder / "study.csv"), Roles("arm", "y", **roles))
+    study, _ = study_from_file(str(folder / "study.csv"), StudyOptions("arm", "y", **roles))
     learner = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0)
-    by_columns(learner.fit, **study.learner_arguments())
-    values = by_columns(cross_val_policy_value, learner, **study.learner_arguments(), cv=2, n_repeats=2, random_state=0)
+    learner.fit(study)
+    values = cross_val_policy_value(learner, study, cv=2, n_repeats=2, random_state=0)
     return study, learner, values
 
 
@@ -57,7 +57,7 @@ def test_a_tree_to_use_is_compared_with_the_best_treatment(different):
         assert values.hidden.moved[benchmark.name] == pytest.approx(benchmark.change, abs=0.1)
     fitted = learner.reward_estimator_
     again = marginal_sensitivity(
-        values, study.frame["y"], study.frame["arm"], propensity=fitted.propensity_, regression=fitted.regression_,
+        values, study.table["y"], study.table["arm"], propensity=fitted.propensity_, regression=fitted.regression_,
         baseline=best.removeprefix("always "), level=0.9, random_state=0,
     )  # fmt: skip
     pd.testing.assert_frame_equal(marginal.to_frame(), again.to_frame())
@@ -84,7 +84,7 @@ def test_censored_times_are_bounded_by_what_takes_their_place(tmp_path):
     assert [b.name for b in omitted.benchmarks] == ["height", "age"] and omitted.benchmarks[1].outcome_gain > 0.02
     fitted = learner.reward_estimator_
     again = marginal_sensitivity(
-        values, fitted.outcome_, study.frame["arm"], propensity=fitted.propensity_, regression=fitted.regression_,
+        values, fitted.outcome_, study.table["arm"], propensity=fitted.propensity_, regression=fitted.regression_,
         baseline=values.against_best.best.removeprefix("always "), random_state=0,
     )  # fmt: skip
     pd.testing.assert_frame_equal(marginal.to_frame(), again.to_frame())

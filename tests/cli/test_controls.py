@@ -11,7 +11,8 @@ import pytest
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 from policytree.cli.controls import chosen_control
-from policytree.cli.study import Roles, study_of_table
+from policytree.cli.study import study_of_table
+from policytree.cli.study_options import StudyOptions
 from tests.cli.running import design, run
 
 
@@ -19,7 +20,7 @@ def study_with(labels):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(20, 80, 60), "arm": np.resize(np.array(labels, dtype=object), 60)})
     frame["arm"] = frame["arm"].infer_objects()
-    return study_of_table("trial.csv", frame.assign(y=rng.normal(size=60)), Roles("arm", "y"))
+    return study_of_table("trial.csv", frame.assign(y=rng.normal(size=60)), StudyOptions("arm", "y"))[0]
 
 
 @pytest.mark.parametrize(

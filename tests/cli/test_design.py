@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree, check_study
-from policytree.cli.study import Roles, study_from_dataset, study_from_file
+from policytree import DRPolicyTree
+from policytree.cli.study import study_from_dataset, study_from_file
+from policytree.cli.study_options import StudyOptions
 from policytree.exceptions import InputError
 from policytree.serialization import from_json
 from tests.cli.running import FILES, ROOT, design, process, refused, run, trial
@@ -149,8 +150,8 @@ def test_other_files_give_the_same_study(tmp_path, csv, ending):
         trial().to_parquet(path)
     else:
         trial().to_csv(path, index=False, sep=";" if "semicolon" in ending else ",")
-    first, second = (study_from_file(str(p), Roles("arm", "y")) for p in (csv, path))
-    pd.testing.assert_frame_equal(first.frame, second.frame, check_dtype=False)
+    first, second = (study_from_file(str(p), StudyOptions("arm", "y"))[0] for p in (csv, path))
+    pd.testing.assert_frame_equal(first.table, second.table, check_dtype=False)
     assert first.covariates == second.covariates == ("age", "income", "region", "clinic")
 
 
@@ -162,21 +163,21 @@ def test_none_is_an_arm_but_no_number(tmp_path):
     data["income"] = data["income"].astype(str)
     data.loc[3, "income"] = "None"
     data.to_csv(tmp_path / "trial.csv", index=False)
-    study = study_from_file(str(tmp_path / "trial.csv"), Roles("arm", "y"))
+    study, _ = study_from_file(str(tmp_path / "trial.csv"), StudyOptions("arm", "y"))
     assert list(study.observed.treatments) == ["None", "drug"]
-    assert study.frame["income"].dtype == np.float64
-    assert np.flatnonzero(study.frame["income"].isna()).tolist() == [3]
+    assert study.table["income"].dtype == np.float64
+    assert np.flatnonzero(study.table["income"].isna()).tolist() == [3]
 
 
 def test_default_covariates_leave_out_roles_and_names(tmp_path):
     data = trial().assign(name=[f"person {i}" for i in range(240)], p=0.5, w=1.0, row=range(240))
     data.to_csv(tmp_path / "trial.csv", index=False)
-    roles = Roles("arm", "y", confounders="region", propensity="p", cluster="clinic", weights="w")
-    study = study_from_file(str(tmp_path / "trial.csv"), roles)
+    roles = StudyOptions("arm", "y", confounders="region", propensity="p", cluster="clinic", weights="w")
+    study, origin = study_from_file(str(tmp_path / "trial.csv"), roles)
     assert study.covariates == ("age", "income", "row")
     assert study.confounders == ("region",)
-    assert any("'name'" in note for note in study.notes)
-    check = check_study(X=study.X, **{name: study.fit_arguments()[name] for name in ("T", "Y")})
+    assert any("'name'" in note for note in origin.notes)
+    check = study.check()
     assert [f.found for f in check.findings if f.column == "row"] == ["numbers the rows"]
 
 
@@ -185,7 +186,9 @@ def test_propensity_forms(tmp_path):
     data.to_csv(tmp_path / "trial.csv", index=False)
 
     def propensity(text):
-        return study_from_file(str(tmp_path / "trial.csv"), Roles("arm", "y", propensity=text)).propensity
+        return study_from_file(str(tmp_path / "trial.csv"), StudyOptions("arm", "y", propensity=text))[
+            0
+        ].fit_arguments()["propensity"]
 
     assert propensity("0.5") == 0.5
     with pytest.raises(InputError, match=r"drug=0.3,None=0.7.*the shares are None 0.5"):
@@ -200,24 +203,24 @@ def test_propensity_forms(tmp_path):
 def test_every_role_reaches_the_fit(tmp_path):
     data = trial().assign(p=0.3, w=np.arange(1.0, 241.0))
     data.to_csv(tmp_path / "trial.csv", index=False)
-    roles = Roles("arm", "y", "age, income", "region", "p", "clinic", "w", "minimize")
-    study = study_from_file(str(tmp_path / "trial.csv"), roles)
+    roles = StudyOptions("arm", "y", "age, income", "region", "p", "clinic", "w", "minimize")
+    study, _ = study_from_file(str(tmp_path / "trial.csv"), roles)
     arguments = study.fit_arguments()
     assert study.direction == "minimize"
     for name, column in {"Y": "y", "T": "arm", "propensity": "p", "sample_weight": "w", "groups": "clinic"}.items():
-        assert arguments[name].tolist() == study.frame[column].tolist()
+        assert arguments[name].tolist() == study.table[column].tolist()
     assert list(arguments["X"]) == ["age", "income"]
     assert list(arguments["W"]) == ["region"]
 
 
 def test_options_come_before_what_a_built_in_study_says():
-    study = study_from_dataset("rand-hie", None, Roles())
-    assert (study.treatment, study.outcome, study.direction) == ("plan", "visits", "minimize")
+    study, _ = study_from_dataset("rand-hie", None, StudyOptions())
+    assert (study.treatment.column, study.outcome.column, study.direction) == ("plan", "visits", "minimize")
     assert (study.cluster, study.confounders) == ("household", ("site", "black"))
-    roles = Roles(treatment="coinsurance", outcome="spending", covariates="age,site", cluster="person")
-    other = study_from_dataset("rand-hie", None, roles)
+    roles = StudyOptions(treatment="coinsurance", outcome="spending", covariates="age,site", cluster="person")
+    other, _ = study_from_dataset("rand-hie", None, roles)
     assert list(other.observed.treatments) == [0, 25, 50, 95, 100]
-    assert (other.outcome, other.cluster) == ("spending", "person")
+    assert (other.outcome.column, other.cluster) == ("spending", "person")
     assert (other.covariates, other.confounders) == (("age", "site"), ("black",))
     assert "dollars" in other.unit
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree.cli.study import Roles, study_from_dataset
+from policytree.cli.study import study_from_dataset
+from policytree.cli.study_options import StudyOptions
 from tests.cli.running import FILES, design, refused, run
 
 QUICK = ("--max-depth", "1", "--cv", "2", "--repeats", "1", "--propensity", "0.5", "--exclude", "clinic")
@@ -93,16 +94,16 @@ def test_a_named_column_of_groups_may_be_asked_about(files):
 def test_columns_of_a_built_in_study_change_their_roles():
     """Its own list of covariates does not keep a further outcome, or groups that are compared, among them."""
     pytest.importorskip("causaldata")
-    plain = study_from_dataset("nsw", None, Roles())
-    asked = study_from_dataset("nsw", None, Roles(parity=("marr=0.1",), also="re75"))
+    plain, _ = study_from_dataset("nsw", None, StudyOptions())
+    asked, _ = study_from_dataset("nsw", None, StudyOptions(parity=("marr=0.1",), also="re75"))
     assert {"marr", "re75"} <= set(plain.covariates)
     assert set(asked.covariates) == set(plain.covariates) - {"marr", "re75"}
     assert "marr" in asked.confounders
     assert "re75" not in asked.confounders
-    given = asked.learner_arguments()
+    given = asked.arguments()
     assert list(given["outcomes"]) == ["re75"]
     assert list(given["subgroups"]) == ["marr"]
-    assert "outcomes" not in plain.learner_arguments()
+    assert plain.arguments()["outcomes"] is None
 
 
 @pytest.fixture(scope="module")

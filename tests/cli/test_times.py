@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from policytree import DRPolicyTree, RewardEstimator, policy_value
-from policytree.cli.outcomes import event_codes
 from policytree.cli.questions import merge_warnings
 from policytree.common.study_columns import StudyColumns
 from policytree.exceptions import OverlapWarning
+from policytree.study.outcomes import event_codes
 from policytree.weighting.time_to_event.product_limit import product_limit
 from tests.cli.running import FILES, refused, run
 
@@ -199,7 +199,7 @@ def test_rows_without_an_outcome_stay_if_they_are_weighted(tmp_path):
 REFUSED = {
     "an event among the covariates": ([], ["looks like the time until the event in status", "say " + " ".join(EVENT)]),
     "codes 1 and 2": (["--event-column", "status"], ["holds 1, 2", "--event 2 (all others are then censored)"]),
-    "another value": (["--event-column", "status", "--event", "7"], ["never holds the --event '7'", "1, 2"]),
+    "another value": (["--event-column", "status", "--event", "7"], ["'status' never holds '7'", "1, 2"]),
     "a time as event": (["--event-column", "age"], ["different values", "by 1 or 0"]),
     "no such column": (["--event-column", "state"], ["'state' (--event-column)"]),
     "the treatment": (["--event-column", "arm"], ["is the treatment"]),
@@ -207,7 +207,7 @@ REFUSED = {
     "too few followed": ([*EVENT, "--horizon", "1200"], ["rows of treatment", "still followed"]),
     "too early": ([*EVENT, "--horizon", "5"], ["up to horizon=5"]),
     "no horizon": ([*EVENT, "--horizon", "0"], ["horizon must be a time greater than 0"]),
-    "no target": ([*EVENT, "--target", "life"], ["--target must be rmst, survival, years_lost or"]),
+    "no target": ([*EVENT, "--target", "life"], ["--target must be 'rmst', 'survival', 'years_lost' or"]),
     "a target of causes": ([*EVENT, "--target", "years_lost"], ["about one of several causes", "--cause 1"]),
     "a cause without direction": (["--event-column", "status", "--cause", "2"], ["--direction minimize"]),
     "a cause and an event": ([*EVENT, "--cause", "2"], ["--event and --cause"]),

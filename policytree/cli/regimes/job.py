@@ -160,10 +160,10 @@ def _learn(
 
 def _about(job: Job, visits: Visits, heard: tuple[str, ...], control: tuple[str, ...] | None) -> About:
     """What the report states beside its numbers."""
-    roles = job.roles
+    options = job.options
     named: dict[str, Any] = {"outcome": f"total {visits.outcome}", "treatment": visits.treatment, **job.names}
     return About(
-        source=visits.source, cluster=roles.cluster or "", weights=roles.weights or "", strata=visits.strata,
+        source=visits.source, cluster=options.cluster or "", weights=options.weights or "", strata=visits.strata,
         propensity=visits.propensity_text, notes=visits.notes, warnings=heard, command=job.command,
         costs=visits.costs_text, control="what people got" if control is None else " then ".join(control), **named,
     )  # fmt: skip

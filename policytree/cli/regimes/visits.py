@@ -9,16 +9,20 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.limits import Limits
-from policytree.cli.outcomes import event_outcome
-from policytree.cli.propensities import ESTIMATED, propensity_from
+from policytree.cli.outcomes import event_meaning, kind_of_outcome
+from policytree.cli.propensities import ESTIMATED, propensity_of
 from policytree.cli.records import Job
-from policytree.cli.study import Roles, features_of, percentages, refuse_gaps, refuse_no_numbers
+from policytree.cli.study import features_of, percentages, refuse_gaps, refuse_no_numbers
+from policytree.cli.study_options import StudyOptions, in_options, refuse_unnamed
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
 from policytree.regimes.stages import Course, Stage, check_stages, stage_times, stages_from_long
+from policytree.study.columns import refuse_two_roles
+from policytree.study.study import probabilities
 from policytree.study_check.directions import direction_of
 from policytree.weighting.observed import REFUSE, WEIGHT
+from policytree.weighting.propensities import propensity_matrix
 
 BOTH = "--id and --stage go together: the columns that say whose row it is, and which decision it is about"
 
@@ -82,46 +86,50 @@ def visits_of(job: Job) -> Visits:
     if job.person is None or job.stage is None:
         lacking = "--id" if job.person is None else "--stage"
         raise InputError(f"{BOTH}; add {lacking}.")
-    roles = job.roles
+    options = job.options
     frame, read = read_table(job.data, job.reading)
-    frame, converted = percentages(frame, roles, job.reading)
-    asked = {"--treatment": roles.treatment, "--outcome": roles.outcome}
-    missing = [option for option, name in asked.items() if name is None]
-    if missing:
-        raise InputError(f"{' and '.join(missing)} must name a column, one of {', '.join(frame.columns[:20])}.")
-    assert roles.treatment is not None and roles.outcome is not None, "just checked"
-    _check_columns(job, roles, frame)
-    if roles.direction not in (*DIRECTIONS, None):
-        raise InputError(f"--direction must be maximize or minimize; got {quoted(roles.direction)}.")
-    direction = direction_of(roles.direction, roles.outcome).way
-    if roles.event is None:
-        refuse_no_numbers(roles.outcome, "--outcome", frame)
-    outcome, _ = event_outcome(frame[roles.outcome], roles.event, roles.direction)
-    frame = frame.assign(**{roles.outcome: outcome})
-    strata = tuple(column_names(roles.strata, "--strata", frame))
-    chances, costs = _chance_columns(roles.propensity, frame), by_treatment(list(roles.arm_cost), "arm_cost", frame)
+    frame, converted = percentages(frame, options, job.reading)
+    refuse_unnamed(options, list(frame.columns))
+    assert options.treatment is not None and options.outcome is not None, "just checked"
+    _check_columns(job, options, frame)
+    if options.direction not in (*DIRECTIONS, None):
+        raise InputError(f"--direction must be maximize or minimize; got {quoted(options.direction)}.")
+    direction = direction_of(options.direction, options.outcome).way
+    if options.event is None:
+        refuse_no_numbers(options.outcome, "--outcome", frame)
+    event_meaning(frame[options.outcome], options.event, options.direction)
+    frame = frame.assign(**{options.outcome: kind_of_outcome(options).arguments(frame)["Y"]})
+    strata = tuple(column_names(options.strata, "--strata", frame))
+    chances, costs = _chance_columns(options.propensity, frame), by_treatment(list(options.arm_cost), "arm_cost", frame)
     others = [job.person, job.stage, *chances, *strata, *(cost for cost in costs.values() if isinstance(cost, str))]
     if job.lost is not None:
         others.append(job.lost)
-    covariates, confounders, notes = features_of(frame, roles, others, Limits())
+    covariates, confounders, notes = features_of(frame, options, others, Limits())
+    for role, names in (("covariates", covariates), ("confounders", confounders), ("strata", strata)):
+        try:
+            refuse_two_roles(
+                [("treatment", options.treatment), ("outcome", options.outcome), *((role, name) for name in names)]
+            )
+        except InputError as error:
+            raise InputError(in_options(str(error))) from error
     notes = [*read, *converted, *notes]
     stages = stages_from_long(
-        frame, id=job.person, stage=job.stage, treatment=roles.treatment, outcome=roles.outcome,
+        frame, id=job.person, stage=job.stage, treatment=options.treatment, outcome=options.outcome,
         covariates=covariates, adjust=confounders, lost=job.lost,
     )  # fmt: skip
     rows = _Rows(frame, job.person, job.stage, stages[0].X.index)  # type: ignore[union-attr]
     how: dict[str, Any] = {
-        "sample_weight": rows.of_person(roles.weights, "--weights"),
-        "groups": rows.of_person(roles.cluster, "--cluster"),
+        "sample_weight": rows.of_person(options.weights, "--weights"),
+        "groups": rows.of_person(options.cluster, "--cluster"),
         "strata": rows.of_people(strata, "--strata"),
-        "missing_outcome": roles.missing_outcome or REFUSE,
+        "missing_outcome": options.missing_outcome or REFUSE,
     }
     labels = [[str(label) for label in each.treatments] for each in _checked(stages, how).decisions]
-    stages, said = _with_chances(stages, labels, roles.propensity, rows)
+    stages, said = _with_chances(stages, labels, options.propensity, rows)
     stages = _with_costs(stages, labels, costs, rows)
     given = ", ".join(f"{label} {cost}" for label, cost in costs.items())
     return Visits(
-        job.data, frame, job.person, job.stage, roles.treatment, roles.outcome, rows.times, stages,
+        job.data, frame, job.person, job.stage, options.treatment, options.outcome, rows.times, stages,
         _checked(stages, how), tuple(covariates), tuple(confounders), how, direction, said, given, strata,
         tuple(notes),
     )  # fmt: skip
@@ -144,21 +152,21 @@ def refuse_single(job: Job) -> None:
     InputError
         That names the first of them.
     """
-    roles, tree = job.roles, job.tree
+    options, tree = job.options, job.tree
     given: dict[str, Any] = {
-        "--dataset": job.dataset, "--data-dir": job.data_dir, "--event-column": roles.event_column,
-        "--horizon": roles.horizon, "--target": roles.target, "--cause": roles.cause,
-        "--entry-column": roles.entry_column, "--instrument": roles.instrument, "--offer-cost": roles.offer_cost,
-        "--taker-cost": roles.taker_cost, "--target-people": job.target_people, "--study-column": job.study_column,
+        "--dataset": job.dataset, "--data-dir": job.data_dir, "--event-column": options.event_column,
+        "--horizon": options.horizon, "--target": options.target, "--cause": options.cause,
+        "--entry-column": options.entry_column, "--instrument": options.instrument, "--offer-cost": options.offer_cost,
+        "--taker-cost": options.taker_cost, "--target-people": job.target_people, "--study-column": job.study_column,
         "--honest": job.honest, "--stability": job.stability, "--feature-cost": tree["feature_costs"],
         "--categories": tree["categories"],
         "--repeated-features": tree["repeated_features"], "--feature-group": tree["feature_groups"],
         "--max-expected-cost": tree["max_expected_cost"], "--split-features": tree["split_features"],
         "--root-feature": tree["root_feature"], "--budget": tree["budget"], "--budget-cost": tree["budget_costs"],
         "--max-share": tree["max_share"], "--min-share": tree["min_share"], "--value-names": job.value_names,
-        "--limit": roles.limit, "--at-least": roles.at_least, "--also": roles.also, "--parity": roles.parity,
-        "--value-parity": roles.value_parity, "--worst-group": roles.worst_group, "--subgroups": roles.subgroups,
-        "--randomized": roles.randomized or None,
+        "--limit": options.limit, "--at-least": options.at_least, "--also": options.also, "--parity": options.parity,
+        "--value-parity": options.value_parity, "--worst-group": options.worst_group, "--subgroups": options.subgroups,
+        "--randomized": options.randomized or None,
     }  # fmt: skip
     for option, value in given.items():
         if value not in (None, (), []):
@@ -168,12 +176,13 @@ def refuse_single(job: Job) -> None:
             )
 
 
-def _check_columns(job: Job, roles: Roles, frame: pd.DataFrame) -> None:
+def _check_columns(job: Job, options: StudyOptions, frame: pd.DataFrame) -> None:
     """Columns that are there, each in one role; ids, decisions, weights and clusters without gaps."""
     taken: dict[str, str] = {}
     for option, name in (
-        ("--id", job.person), ("--stage", job.stage), ("--treatment", roles.treatment), ("--outcome", roles.outcome),
-        ("--lost-column", job.lost), ("--weights", roles.weights), ("--cluster", roles.cluster),
+        ("--id", job.person), ("--stage", job.stage), ("--treatment", options.treatment),
+        ("--outcome", options.outcome), ("--lost-column", job.lost), ("--weights", options.weights),
+        ("--cluster", options.cluster),
     ):  # fmt: skip
         if name is None:
             continue
@@ -182,9 +191,9 @@ def _check_columns(job: Job, roles: Roles, frame: pd.DataFrame) -> None:
             raise InputError(f"{option} names {name!r}, which {taken[name]} names too; give each its own column.")
         taken.setdefault(name, option)
         if option in ("--id", "--stage", "--weights", "--cluster"):
-            refuse_gaps(name, option, frame)
-    if roles.missing_outcome not in (None, REFUSE, WEIGHT):
-        raise InputError(f"--missing-outcome must be {REFUSE} or {WEIGHT}; got {quoted(roles.missing_outcome)}.")
+            refuse_gaps([name], option, frame)
+    if options.missing_outcome not in (None, REFUSE, WEIGHT):
+        raise InputError(f"--missing-outcome must be {REFUSE} or {WEIGHT}; got {quoted(options.missing_outcome)}.")
     if job.history not in (None, "all", "current"):
         raise InputError(f"--history must be all or current; got {quoted(job.history)}.")
 
@@ -272,9 +281,11 @@ def _with_chances(
         try:
             if by_label and not own:
                 raise InputError(f"--propensity has no probability for its treatments ({', '.join(labels)}); add them.")
-            given, *_ = propensity_from(own, rows.at(s, eligible), treatments)
+            here = rows.at(s, eligible)
+            given = probabilities(propensity_of(own, here), here)
+            propensity_matrix(given, len(here), treatments)
         except InputError as error:
-            raise InputError(f"{stage.name}: {error}") from error
+            raise InputError(f"{stage.name}: {in_options(str(error))}") from error
         if isinstance(given, pd.Series):
             given = pd.DataFrame({labels[0]: 1.0 - given, labels[1]: given})
         if isinstance(given, pd.DataFrame):

@@ -13,7 +13,7 @@ from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.policy_value.gates import by_chance, check_gate
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.report.content import Section, Table, Words
-from policytree.report.material import Material, Study, capitalised
+from policytree.report.material import Described, Material, capitalised
 from policytree.report.sections.question import TONES
 from policytree.study_check import (
     KNOWN,
@@ -30,12 +30,12 @@ ESTIMATED = (
 MUCH = 0.01  # share of the rows with values for which nobody got some treatment
 
 
-def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) -> StudyCheck | None:
+def rewards_check(study: Described, rewards: Any, rows: np.ndarray | None = None) -> StudyCheck | None:
     """Check the rewards for suspicious values.
 
     Parameters
     ----------
-    study : Study
+    study : Described
     rewards : fitted RewardEstimator, or None
     rows : ndarray, optional
         Positions of the rows that it was fitted to; all by default.
@@ -59,7 +59,7 @@ def rewards_check(study: Study, rewards: Any, rows: np.ndarray | None = None) ->
     return replace(found, findings=about_offers(found.findings)) if study.by_offers else found
 
 
-def _by_chance(study: Study, rewards: Any) -> str:
+def _by_chance(study: Described, rewards: Any) -> str:
     """The reason why treatment counts as randomised; "" if it does not."""
     known = rewards.propensity_ is not None and rewards.models_propensity_ is None
     return by_chance(study.check, study.observed, known, study.what)
@@ -70,7 +70,7 @@ def _assigned_rewards(rewards: Any) -> Any:
     return rewards.rewards_ if rewards.offers_ is None else rewards.offer_rewards_
 
 
-def gated(study: Study, results: Sequence[Any]) -> tuple[Any, ...]:
+def gated(study: Described, results: Sequence[Any]) -> tuple[Any, ...]:
     """Results, their verdicts through what the check found in columns that no model was given, such as ids."""
     found = check_gate(study.check, study.seen.n)
 
@@ -92,7 +92,7 @@ def means_section(material: Material) -> Section | None:
     return make_means_section(material.study, check, material.rewards, material.learning)
 
 
-def make_means_section(study: Study, check: StudyCheck, rewards: Any, rows: np.ndarray | None = None) -> Section:
+def make_means_section(study: Described, check: StudyCheck, rewards: Any, rows: np.ndarray | None = None) -> Section:
     """The same from its parts: see :func:`rewards_check`."""
     said = tuple(Words(f"{f.severity.capitalize()}: {f}", TONES[f.severity]) for f in check.findings)
     estimated = (
@@ -103,7 +103,7 @@ def make_means_section(study: Study, check: StudyCheck, rewards: Any, rows: np.n
     return Section("means", f"Means by {study.what}", (means_table(study, rewards, rows), *said, *estimated))
 
 
-def means_table(study: Study, rewards: Any, rows: np.ndarray | None = None) -> Table:
+def means_table(study: Described, rewards: Any, rows: np.ndarray | None = None) -> Table:
     """Mean outcome of every treatment as observed, and for everybody by the rewards."""
     seen = study.assigned if rows is None else study.assigned.rows(rows)
     known = _by_chance(study, rewards) == KNOWN

@@ -7,19 +7,19 @@ import numpy as np
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
-from policytree.report.material import Study
+from policytree.report.material import Described
 from policytree.weighting.observed import Observed
 from policytree.weighting.time_to_event.outcome import AT_RISK_BY_DEFAULT, MOST_UNKNOWN, TimeToEvent
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
 
 
-def question_section(study: Study) -> Section:
+def question_section(study: Described) -> Section:
     """Data, arms as observed, and notes; none of these needs a fit."""
     return Section("question", "Data", (Facts(_facts(study)), _arms(study), *_offers(study), *_notes(study)))
 
 
-def check_section(study: Study) -> Section:
+def check_section(study: Described) -> Section:
     """What is suspicious about the data, most serious first."""
     check = study.check
     if not check.findings:
@@ -28,7 +28,7 @@ def check_section(study: Study) -> Section:
     return Section("check", "Data check", found)
 
 
-def _facts(study: Study) -> tuple[tuple[str, str], ...]:
+def _facts(study: Described) -> tuple[tuple[str, str], ...]:
     about, seen, times = study.about, study.seen, study.times
     rows = f"{seen.n:,}"
     if seen.groups is not None:
@@ -72,7 +72,7 @@ def _horizon(times: TimeToEvent, unit: str) -> str:
     return times.until(unit) + chosen * times.default_horizon
 
 
-def _offers_fact(study: Study) -> str:
+def _offers_fact(study: Described) -> str:
     """The column of offers, and its labels."""
     labels = study.assigned.treatments.tolist()
     return f"{study.about.instrument or 'instrument'}, {len(labels)} offers ({', '.join(map(str, labels))})"
@@ -88,7 +88,7 @@ def _means(seen: Observed, y: np.ndarray) -> list[Estimate]:
     return estimates
 
 
-def _offers(study: Study) -> tuple[Table, ...]:
+def _offers(study: Described) -> tuple[Table, ...]:
     """Rows, uptake and mean outcome of every offer as observed; nothing where there is no instrument."""
     if not study.by_offers:
         return ()
@@ -109,7 +109,7 @@ def _offers(study: Study) -> tuple[Table, ...]:
     return (Table(columns, tuple(cells), "Offers as made, with standard errors", numbers=tuple(numbers)),)
 
 
-def _arms(study: Study) -> Table:
+def _arms(study: Described) -> Table:
     """Rows and mean outcome of every arm as observed."""
     seen = study.seen
     estimates = _means(seen, seen.y)
@@ -125,7 +125,7 @@ def _arms(study: Study) -> Table:
     )  # fmt: skip
 
 
-def _notes(study: Study) -> list[Block]:
+def _notes(study: Described) -> list[Block]:
     raw = "Means as observed compare people as they came: unless treatment was randomised they are no effects."
     known = study.about.propensity.startswith("known")
     return [Words(note, "note") for note in (*([] if known else [raw]), *study.about.notes)]

@@ -14,7 +14,7 @@ from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.plotting.survival import GroupCurve, curves_data, group_curves, risk_times, shown_until
 from policytree.report.content import Block, Facts, Fold, Picture, Section, Table, Words
-from policytree.report.material import Material, Study, capitalised
+from policytree.report.material import Described, Material, capitalised
 from policytree.report.outline import outline, rules
 from policytree.report.sections.missing import extreme_words
 from policytree.weighting.completion import unadjusted
@@ -46,7 +46,7 @@ def survival_section(material: Material) -> Section | None:
     return Section("survival", "Time to event", blocks)
 
 
-def _curves(study: Study, rows: np.ndarray) -> tuple[GroupCurve, ...]:
+def _curves(study: Described, rows: np.ndarray) -> tuple[GroupCurve, ...]:
     """Curves of some rows, by treatment."""
     seen, times = study.seen, _times(study).rows(rows)
     weight, groups = (None if part is None else part[rows] for part in (seen.sample_weight, seen.groups))
@@ -56,7 +56,7 @@ def _curves(study: Study, rows: np.ndarray) -> tuple[GroupCurve, ...]:
     )  # fmt: skip
 
 
-def _picture(study: Study, curves: Sequence[GroupCurve], about: str, caption: str, **options: Any) -> Picture:
+def _picture(study: Described, curves: Sequence[GroupCurve], about: str, caption: str, **options: Any) -> Picture:
     """Curves as a picture; ``options``: the treatment to stress, and whether there are intervals."""
     times, unit = _times(study), study.about.unit
     strong, intervals = options.get("strong"), options.get("intervals", True)
@@ -79,7 +79,7 @@ def _at_horizon(each: GroupCurve, horizon: float, intervals: bool) -> str:
     return f"{each.curve.share[k]:.1%}{interval}"
 
 
-def _by_arm(study: Study) -> Picture:
+def _by_arm(study: Described) -> Picture:
     kind = "Cumulative incidences" if _times(study).target.by_cause else "Curves of Kaplan and Meier"
     caption = (
         f"{kind} by {study.about.treatment}, as observed in all {study.seen.n:,} rows, with pointwise 95% intervals. "
@@ -88,7 +88,7 @@ def _by_arm(study: Study) -> Picture:
     return _picture(study, _curves(study, np.arange(study.seen.n)), f"{kind} by {study.about.treatment}.", caption)
 
 
-def _arms(study: Study) -> tuple[Block, ...]:
+def _arms(study: Described) -> tuple[Block, ...]:
     """The mean of the target in every arm with its standard error; who had the event and who was censored."""
     times, seen = _times(study), study.seen
     early = times.time <= times.horizon
@@ -110,14 +110,16 @@ def _arms(study: Study) -> tuple[Block, ...]:
     return Words(said), Facts(tuple(pairs)), table
 
 
-def arm_mean(study: Study, rows: np.ndarray) -> Estimate:
+def arm_mean(study: Described, rows: np.ndarray) -> Estimate:
     """Mean of the target over rows of one arm, by their own curve."""
     part = study.observed.rows(rows)
     alone = unadjusted(replace(part, arm=np.zeros(part.n, dtype=np.int64), treatments=part.treatments[:1]))
     return mean_estimate(alone.y, groups=alone.groups, sample_weight=alone.sample_weight)
 
 
-def target_text(study: Study, mean: Estimate, beside: Sequence[Estimate], unit: bool = True, error: bool = True) -> str:
+def target_text(
+    study: Described, mean: Estimate, beside: Sequence[Estimate], unit: bool = True, error: bool = True
+) -> str:
     """A mean of the target in words, such as "828 days of 1,000 (12)", with the decimals of those beside it."""
     times = _times(study)
     scale, named = (1.0, f" {times.value_unit(study.about.unit)}") if times.target.per_horizon else (100.0, "%")
@@ -182,7 +184,7 @@ def _by_leaf(material: Material) -> list[Block]:
     return [Fold(f"Curves within the leaves, by {_which(kind)}", (Words(words, "note"), table, *pictures))]
 
 
-def _in_unit(study: Study) -> str:
+def _in_unit(study: Described) -> str:
     unit = _times(study).value_unit(study.about.unit)
     return f" ({unit})" if _times(study).target.per_horizon else ""
 
@@ -191,7 +193,7 @@ def _which(kind: str) -> str:
     return "held-out rows" if kind == HELD_OUT else "rows that chose the tree"
 
 
-def _leaf_table(study: Study, inside: dict[int, np.ndarray], found: dict[int, tuple[str, str]], kind: str) -> Table:
+def _leaf_table(study: Described, inside: dict[int, np.ndarray], found: dict[int, tuple[str, str]], kind: str) -> Table:
     """The target's mean in every leaf, by treatment, as observed."""
     seen, cells, numbers = study.seen, [], []
     arms = [str(label) for label in seen.treatments]
@@ -216,6 +218,6 @@ def _leaf_table(study: Study, inside: dict[int, np.ndarray], found: dict[int, tu
     return Table(columns, tuple(cells), caption, numbers=tuple(numbers))
 
 
-def _times(study: Study) -> TimeToEvent:
+def _times(study: Described) -> TimeToEvent:
     assert study.times is not None, "outcomes are times"
     return study.times
