@@ -2,8 +2,8 @@
 
     python -m benchmarks.verdicts [--draws 60]
 
-Each cell is a design of which ``--draws`` data sets are drawn; nuisances are linear, trees of depth one, one repetition
-of two folds. Clean designs: the share of verdicts that are "supported", and for the rest the gate that failed. Broken
+Each cell is a design of which ``--draws`` data sets are drawn; nuisances are linear unless the cell says that they are
+the default mixtures, trees of depth one, one repetition of two folds. Clean designs: the share of verdicts that are "supported", and for the rest the gate that failed. Broken
 questions: the share that is refused or "cannot be said". Fragile ones: the share that is at least marked. Kept in
 ``benchmarks/results/verdicts.json``.
 """
@@ -104,6 +104,7 @@ def wrong_by_stratum(rng):
     return study | {"propensity": dict.fromkeys(("drug", "placebo"), 0.5)}
 
 
+DEFAULT = {"learners": ("auto", "auto")}
 CLEAN = {
     "two arms, n = 300": draw,
     "two arms, n = 1,000": lambda rng: draw(rng, 1000),
@@ -112,6 +113,8 @@ CLEAN = {
     "strata, n = 300": lambda rng: draw(rng, kind="strata"),
     "strata, n = 1,000": lambda rng: draw(rng, 1000, kind="strata"),
     "observational, effect 1, n = 1,000": lambda rng: draw(rng, 1000, kind="observational", effect=1.0),
+    "the same, default models": lambda rng: draw(rng, 1000, kind="observational", effect=1.0) | DEFAULT,
+    "the same, effect .4": lambda rng: draw(rng, 1000, kind="observational", effect=0.4, strength=0.3) | DEFAULT,
 }
 BROKEN = {
     "harm by its name, no direction": named_harm,
@@ -135,10 +138,8 @@ FRAGILE = {
 def verdict(study) -> tuple[str, list[str]]:
     """The strength of a verdict and the gates that failed; "refused" where the question is refused."""
     study = dict(study)
-    model = DRPolicyTree(
-        LinearRegression(), LogisticRegression(max_iter=1000), max_depth=1, cv=2, direction=study.pop("direction"),
-        random_state=0,
-    )  # fmt: skip
+    learners = study.pop("learners", (LinearRegression(), LogisticRegression(max_iter=1000)))
+    model = DRPolicyTree(*learners, max_depth=1, cv=2, direction=study.pop("direction"), random_state=0)
     try:
         found = cross_val_policy_value(model, cv=2, n_repeats=1, random_state=0, **study).verdict
     except InputError:

@@ -8,7 +8,7 @@
     rewards            arms' mean rewards leave their raw means in a randomised study, leave the       cannot be said
                        range of outcomes, or rest on a few rows
     rows               fewer than 500 rows (clusters) of a study in which nobody drew treatments       fragile
-    other models       the verdict is another one by the second best models of treatment               fragile
+    other models       the verdict is another one by other models of treatment or of outcomes          fragile
     hidden confounder  one as strong as the strongest covariate that was seen overturns the verdict    fragile
 
 The last three are of studies in which treatments were not drawn by lot. Nothing is fitted here: whoever has rewards,
@@ -17,6 +17,7 @@ chances and second opinions passes them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,8 +64,8 @@ class Evidence:
         Whether treatments were drawn by lot, so that nothing but chance decided about them.
     rule : str or None
         What the verdict recommends before the gates.
-    second : SecondOpinion or None
-        The verdict by other models of treatment, before the gates.
+    opinions : tuple of SecondOpinion
+        The verdicts by other models, before the gates.
     hidden : Hidden or None
         What moves where covariates are hidden.
     """
@@ -76,7 +77,7 @@ class Evidence:
     rewards: StudyCheck | None
     drawn: bool
     rule: str | None = None
-    second: SecondOpinion | None = None
+    opinions: tuple[SecondOpinion, ...] = ()
     hidden: Hidden | None = None
 
 
@@ -91,8 +92,8 @@ def gates_of(evidence: Evidence) -> tuple[Gate, ...]:
         gates.append(rewards_gate(evidence.rewards))
     if not evidence.drawn:
         gates.append(rows_gate(seen))
-    if evidence.second is not None:
-        gates.append(other_models_gate(evidence.second.model, evidence.rule, evidence.second.verdict.rule))
+    if evidence.opinions:
+        gates.append(other_models_gate(evidence.opinions, evidence.rule))
     if evidence.hidden is not None:
         gates.append(confounder_gate(evidence.hidden))
     return tuple(gates)
@@ -175,12 +176,15 @@ def rows_gate(seen: Observed) -> Gate:
     return Gate("rows", FRAGILE, reason, "State the probabilities if treatment was given by chance (--propensity).")
 
 
-def other_models_gate(model: str, rule: str | None, other: str | None) -> Gate:
-    """Whether other models of treatment lead to the same rule."""
-    if rule == other:
-        return Gate("other models", SUPPORTED, f"the verdict is the same under {model}")
-    reason = f"The conclusion changes under {model}: {said(other)}"
-    return Gate("other models", FRAGILE, reason, "Compare both models of treatment before anybody acts on either.")
+def other_models_gate(opinions: Sequence[SecondOpinion], rule: str | None) -> Gate:
+    """Whether other models of treatment and of outcomes lead to the same rule."""
+    others = [each for each in opinions if each.verdict.rule != rule]
+    if not others:
+        named = " and ".join(f"{each.model} as the model of {each.of}" for each in opinions)
+        return Gate("other models", SUPPORTED, f"the verdict is the same under {named}")
+    changed = (f"under {each.model} as the model of {each.of}: {said(each.verdict.rule)}" for each in others)
+    remedy = f"Compare the models of {' and '.join(each.of for each in others)} before anybody acts on either."
+    return Gate("other models", FRAGILE, f"The conclusion changes {'; and '.join(changed)}", remedy)
 
 
 def confounder_gate(hidden: Hidden) -> Gate:
