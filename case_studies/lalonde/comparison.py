@@ -13,9 +13,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from econml.dml import CausalForestDML
+from lalonde.men import men_of
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from policytree import PolicyTree, RewardEstimator, average_effect, load_dataset, policy_difference, policy_value
+from policytree import PolicyTree, RewardEstimator, average_effect, policy_difference, policy_value
 from policytree.diagnostics import balance_table, crump_trimming, overlap_table
 from policytree.exceptions import BalanceWarning, OverlapWarning
 from policytree.plotting import OverlapDisplay
@@ -104,14 +105,14 @@ def draw_agreement(study, sample, effect) -> None:
 def show_surveys(study) -> None:
     """The same trained men with other controls: propensity, overlap, trimming, effect and tree."""
     study.heading("7. Controls from a survey instead of the experiment (297 trained men in each)")
-    judge = load_dataset("lalonde").fit_arguments()
+    judge = men_of("lalonde")
     judged = RewardEstimator(random_state=0).fit_predict(**judge)
     rows, said = [], []
     for name, label in SURVEYS.items():
         if study.quick and label == "CPS":
             continue
         study.step(f"controls from: {label}")
-        data = load_dataset(name, data_dir=None if name == "lalonde" else study.data_dir).fit_arguments()
+        data = men_of(name, None if name == "lalonde" else study.data_dir)
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", OverlapWarning)
             warnings.simplefilter("always", BalanceWarning)

@@ -10,8 +10,9 @@ import warnings
 
 import pandas as pd
 from fragility import draw_confounding, show_confounding, show_optimism, show_stability
+from lalonde.men import men_of
 
-from policytree import DRPolicyTree, RewardEstimator, load_dataset
+from policytree import DRPolicyTree, RewardEstimator
 from policytree.diagnostics import crump_trimming
 from policytree.evaluation import nuisances_without, omitted_variable_bounds
 from policytree.exceptions import OverlapWarning
@@ -52,13 +53,13 @@ def trimmed(data: dict) -> dict:
 
 def main(study) -> None:
     """Run the part."""
-    experiment = load_dataset("nsw").fit_arguments()
+    experiment = men_of("nsw")
     study.heading("1. The experiment (445 men): training everybody against training nobody")
     own = {"prior earnings": ["re74", "re75"], "schooling": ["educ", "nodegree"], "age": ["age"]}
     show_sample(study, "experiment", experiment, "experiment", own)
 
     study.heading("2. Controls from CPS, trimmed to where the two groups overlap")
-    survey = trimmed(load_dataset("lalonde-cps", data_dir=study.data_dir).fit_arguments())
+    survey = trimmed(men_of("lalonde-cps", study.data_dir))
     counts = pd.Series(survey["T"]).value_counts()
     study.show(f"{counts[TRAIN]} trained men and {counts[NOT]} controls\n")
     show_sample(study, "CPS, trimmed", survey, "cps", COVARIATES)

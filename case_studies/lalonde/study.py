@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from lalonde.comparison import forest_effects, show_surveys, show_who_gains
+from lalonde.men import men_of
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
@@ -24,7 +25,6 @@ from policytree import (
     cross_val_policy_value,
     heterogeneity_test,
     leaf_summary,
-    load_dataset,
     policy_difference,
     policy_value,
 )
@@ -79,8 +79,7 @@ class Sample:
 
 def load(study, name: str) -> Sample:
     """LaLonde's 722 men, or Dehejia and Wahba's 445 with earnings of 1974."""
-    data = load_dataset("lalonde") if name == "722" else load_dataset("nsw")
-    given = data.fit_arguments()
+    given = men_of("lalonde" if name == "722" else "nsw")
     everything = pd.concat([given["X"], given["W"]], axis=1)
     return Sample(name, given["Y"], given["T"], everything, given["X"], given["W"])
 
@@ -299,7 +298,7 @@ def show_tutorial(study) -> None:
     """Print what the tutorial's own lines give, on the 445 men that come with causaldata."""
     study.heading("8. The tutorial's own lines (445 men)")
     study.step("the tutorial's lines")
-    data = load_dataset("nsw").fit_arguments()
+    data = men_of("nsw")
     model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0).fit(**data)
     study.show(heterogeneity_test(**data, random_state=0))
     study.show()

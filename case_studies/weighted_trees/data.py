@@ -82,9 +82,9 @@ def by_propensity(name: str, feature: str, label: str) -> Callable[[Path | None]
 
 def lalonde_labels() -> tuple[pd.DataFrame, np.ndarray]:
     """LaLonde's men, and their labels by matching after learning to stretch."""
-    given = load_dataset("lalonde").fit_arguments()
-    X = pd.concat([given["X"], given["W"]], axis=1)
-    outcomes = MatchingRewards(10, random_state=0).fit(given["Y"], given["T"], X=X).rewards_
+    men = load_dataset("lalonde").study()
+    X = pd.concat([men.X, men.W], axis=1)
+    outcomes = MatchingRewards(10, random_state=0).fit(men.Y, men.T, X=X).rewards_
     effect = (outcomes["training"] - outcomes["control"]).to_numpy()
     return X, np.select([effect > GAINS, effect < LOSES], [2, 0], 1)
 

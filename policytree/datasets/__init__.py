@@ -66,8 +66,7 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None, **opti
 
     Notes
     -----
-    "k401k" and "card" have an instrument, ``Dataset.instrument``: what people were offered, or lived near to. Their
-    ``fit_arguments`` go to :class:`policytree.DRPolicyTree`, or to ``RewardEstimator(method="instrument")``.
+    "k401k" and "card" have an instrument, ``Dataset.instrument``: what people were offered, or lived near to.
 
     Examples
     --------

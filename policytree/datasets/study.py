@@ -19,7 +19,7 @@ DAYS_A_YEAR = 365.25
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dataset(Shown):
-    """A study, ready for :class:`policytree.DRPolicyTree`.
+    """The columns of a built-in study; :meth:`study` makes a :class:`policytree.Study` of one outcome.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ class Dataset(Shown):
 
     Examples
     --------
-    >>> from policytree import DRPolicyTree, load_dataset
-    >>> study = load_dataset("rand-hie")
-    >>> study.treatment, study.direction, study.groups
+    >>> from policytree import load_dataset
+    >>> dataset = load_dataset("rand-hie")
+    >>> dataset.treatment, dataset.direction, dataset.groups
     ('plan', 'minimize', 'household')
-    >>> sorted(study.fit_arguments())
-    ['T', 'W', 'X', 'Y', 'groups', 'propensity']
+    >>> dataset.study()
+    <Study: 16,154 rows, plan, mean visits>
     """
 
     name: str
@@ -144,48 +144,3 @@ class Dataset(Shown):
         if outcome not in self.outcomes:
             raise InputError(f"{self.name} has no outcome {outcome!r}; choose one of {', '.join(self.outcomes)}.")
         return outcome
-
-    def fit_arguments(self, outcome: str | None = None) -> dict:
-        """Arguments of ``fit(Y, T, *, X, W, propensity, groups)`` for one outcome, and of times what they need besides.
-
-        Parameters
-        ----------
-        outcome : str or None
-            One of ``outcomes``; None means the default.
-
-        Returns
-        -------
-        dict
-            ``Y`` (n,) Series, ``T`` (n,) Series, ``X`` (n, p) DataFrame, ``W`` DataFrame or None, ``propensity``
-            (n, K) DataFrame with one column per arm or None, ``groups`` (n,) Series or None. If the outcome is a time
-            to an event, also ``event`` (n,) Series, and ``horizon`` (float) and ``entry`` (n,) Series where there are;
-            ``instrument`` (n,) Series, if there is one.
-
-        Raises
-        ------
-        InputError
-            If ``outcome`` is not one of the study's outcomes.
-        """
-        import pandas as pd
-
-        outcome = self._known(outcome)
-        frame, propensity = self.frame, None
-        if self.propensity is not None:
-            propensity = pd.DataFrame(dict(self.propensity), index=frame.index, dtype=float)
-        data = {
-            "Y": frame[outcome],
-            "T": frame[self.treatment],
-            "X": frame[list(self.covariates)],
-            "W": frame[list(self.confounders)] if self.confounders else None,
-            "propensity": propensity,
-            "groups": frame[self.groups] if self.groups else None,
-        }
-        if outcome in self.event:
-            data["event"] = frame[self.event[outcome]]
-        if outcome in self.horizon:
-            data["horizon"] = self.horizon[outcome]
-        if outcome in self.entry:
-            data["entry"] = frame[self.entry[outcome]]
-        if self.instrument is not None:
-            data["instrument"] = frame[self.instrument]
-        return data

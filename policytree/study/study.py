@@ -240,6 +240,16 @@ class Study(CallArguments):
         return self.observed.treatments.tolist()
 
     @property
+    def Y(self) -> Any:
+        """The outcomes as their kind reads them, (n,)."""
+        return self.outcome.arguments(self.table)["Y"]
+
+    @property
+    def T(self) -> Any:
+        """The treatments, (n,), or of several at once (n, p)."""
+        return self.treatment.arguments(self.table)["T"]
+
+    @property
     def X(self) -> pd.DataFrame:
         """The covariates, (n, p)."""
         return self.table[list(self.covariates)]

@@ -12,7 +12,6 @@ import pytest
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 from policytree.cli.controls import chosen_control
 from policytree.cli.study import Roles, study_of_table
-from policytree.common.study_columns import by_columns
 from tests.cli.running import design, run
 
 
@@ -88,14 +87,9 @@ def test_the_command_line_and_python_agree_to_the_sentence(tmp_path):
         tmp_path / "out",
     )  # fmt: skip
     assert code == 0, err
-    said, study = json.loads(out)["verdict"], load_dataset("nsw")
-    data = study.fit_arguments()
-    model = DRPolicyTree(
-        max_depth=1, min_samples_leaf=20, min_samples_per_treatment=2, cv=2, direction=study.direction, random_state=0
-    ).fit(**data)
-    table = by_columns(
-        cross_val_policy_value, model, randomized=study.randomized, cv=2, n_repeats=2, random_state=0, **data
-    )
+    said, study = json.loads(out)["verdict"], load_dataset("nsw").study()
+    model = DRPolicyTree(max_depth=1, min_samples_leaf=20, min_samples_per_treatment=2, cv=2, random_state=0).fit(study)
+    table = cross_val_policy_value(model, study, cv=2, n_repeats=2, random_state=0)
     found = table.verdict
     assert (said["rule"], said["reference"]) == (found.rule, found.reference) and found.reference == "always control"
     words = replace(found, words=replace(found.words, unit="dollars"))
