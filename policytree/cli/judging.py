@@ -108,7 +108,9 @@ def judge(
         rules = {name: _labels(other, data, study, name) for name, other in {POLICY: tree, **others}.items()}
         with stage_progress(lines=False) as display, display.stage("Rewards of the new rows"):
             against_which = label if named else None
-            of_offers: dict[str, Any] = {} if study.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
+            of_offers: dict[str, Any] = (
+                {} if study.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
+            )
             nuisances = RewardEstimator(cv=cv, random_state=seed, **of_offers)
             values, fitted = _values(study, rules, against_which, nuisances, level)
             opinions = _opinions(study, rules, against_which, fitted, level)

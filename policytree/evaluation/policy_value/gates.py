@@ -213,6 +213,8 @@ def said(rule: str | None) -> str:
 def chances_gate(seen: Observed, given: np.ndarray) -> Gate:
     """Whether the shares of treatments are what the given probabilities lead to: overall, by stratum, by probability.
 
+    Three tests, each of all parts of a partition together; the sentence names the part that is furthest off.
+
     Parameters
     ----------
     seen : Observed
@@ -220,13 +222,17 @@ def chances_gate(seen: Observed, given: np.ndarray) -> Gate:
     """
     arm, chances, strata = _units(seen, given)
     shares = np.bincount(arm, minlength=seen.n_arms) / len(arm)
-    parts = [("", np.ones(len(arm), dtype=bool))]
-    parts += [(f" in stratum {code + 1}", strata == code) for code in _few(strata)]
     distinct = np.unique(chances.round(6), axis=0, return_inverse=True)[1].ravel()
-    if (differing := _few(distinct)) and len(differing) > 1:
-        parts += [(" where that was given", distinct == code) for code in differing]
-    tested = [(_probability(arm[rows], chances[rows]), where, rows) for where, rows in parts]
-    p, where, rows = min(tested, key=lambda part: part[0])
+    partitions = [
+        [("", np.ones(len(arm), dtype=bool))],
+        [(f" in stratum {code + 1}", strata == code) for code in _few(strata)],
+        [(" where that was given", distinct == code) for code in _few(distinct)],
+    ]
+    tested = []
+    for parts in filter(None, partitions):
+        found = [(_probability(arm[rows], chances[rows]), where, rows) for where, rows in parts]
+        tested.append((_joint([p for p, _, _ in found]), *min(found, key=lambda part: part[0])[1:]))
+    p, where, rows = min(tested, key=lambda partition: partition[0])
     if p * len(tested) >= LEVEL:
         text = ", ".join(f"{label} {share:.3g}" for label, share in zip(seen.treatments, shares, strict=True))
         return Gate("given chances", SUPPORTED, f"the shares of treatments ({text}) fit the given probabilities")
@@ -240,6 +246,14 @@ def chances_gate(seen: Observed, given: np.ndarray) -> Gate:
         "State the probability of each treatment by its label (--propensity label=p,...), or let them be estimated."
     )
     return Gate("given chances", UNSAID, reason, remedy)
+
+
+def _joint(probabilities: Sequence[float]) -> float:
+    """The probability of independent parts together (Fisher 1925): two that are off a little are more than one."""
+    if len(probabilities) == 1:
+        return probabilities[0]
+    logs = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    return float(chi2.sf(-2.0 * logs.sum(), 2 * len(probabilities)))
 
 
 def _units(seen: Observed, given: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
