@@ -4,7 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree, OptimalTreeClassifier, PolicyTree, RewardEstimator, tree_path
+from policytree import (
+    DRPolicyTree,
+    OptimalTreeClassifier,
+    PolicyTree,
+    RewardEstimator,
+    cross_val_policy_value,
+    tree_path,
+)
+from policytree.diagnostics import check_rewards
 from policytree.evaluation import budget_path, near_ties, policy_spend
 from policytree.exceptions import InputError
 
@@ -125,6 +133,23 @@ def test_what_an_array_taught_reads_columns_with_gaps_by_their_place(fitted_on_a
     columns = with_column(pd.array([0, 3, None], "Int64"))
     plain = np.array([[0.0], [3.0], [np.nan]])
     np.testing.assert_array_equal(fitted_on_an_array.encoder_.encode(columns), plain)
+
+
+@pytest.mark.parametrize("validation", ["repeated", "sequential", "split"])
+def test_treatments_that_are_true_and_false_are_judged_like_others(validation):
+    """As a file's column of TRUE and FALSE is read; pandas takes a list of them for a mask of rows."""
+    rng = np.random.default_rng(3)
+    x = pd.DataFrame({"a": rng.normal(size=120).round(1)})
+    got = rng.permutation(np.arange(120) % 2).astype(bool)
+    y = got * x["a"] + rng.normal(size=120)
+    tables = []
+    for T in (got, np.where(got, "given", "a control")):
+        model = DRPolicyTree(max_depth=1, cv=3, random_state=0)
+        table = cross_val_policy_value(model, y, T, X=x, validation=validation, random_state=0)
+        known = model.fit(y, T, X=x).reward_estimator_
+        check_rewards(known.rewards_, y, T, propensity=known.propensity_)
+        tables.append(table.to_frame().iloc[:, :4].to_numpy(dtype=float, na_value=np.nan))
+    np.testing.assert_array_equal(*tables)
 
 
 def test_names_that_are_equal_but_differ_as_text():

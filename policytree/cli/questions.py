@@ -19,6 +19,7 @@ from policytree.cli.records import Job
 from policytree.cli.study import Study
 from policytree.common.progress import StageDisplay, clock_text
 from policytree.common.study_columns import by_columns
+from policytree.common.validation import columns_by_label
 from policytree.diagnostics.population_overlap import target_overlap
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.policy import PolicyTree, without_limits
@@ -243,7 +244,7 @@ def _ranking(job: Job, fitted: Fitted) -> list[Any]:
     control = next(k for k in labels if str(k) == job.control)
     others = [label for label in labels if label != control]
     sign = 1.0 if study.direction == "maximize" else -1.0
-    best = labels[(sign * held.outcomes[labels].to_numpy()).argmax(axis=1)]
+    best = labels[(sign * columns_by_label(held.outcomes, labels).to_numpy()).argmax(axis=1)]
     gain = sign * (held.outcomes.to_numpy()[np.arange(len(best)), held.outcomes.columns.get_indexer(best)]
                    - held.outcomes[control].to_numpy())  # fmt: skip
     treatment = best

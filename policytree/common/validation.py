@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -61,6 +61,13 @@ def check_verbose(value: object) -> None:
     """Refuse what does not say how much is to be shown."""
     if not is_whole(value):
         raise InputError(f"verbose must be 0 (silent) or 1 (shows progress); got {quoted(value)}.")
+
+
+def columns_by_label(frame: pd.DataFrame, labels: Iterable[Any]) -> pd.DataFrame:
+    """The columns in the order of labels, which may be True and False: pandas takes a list of these for a mask."""
+    at = frame.columns.get_indexer(list(labels))
+    assert (at >= 0).all(), "callers refuse frames that lack a treatment"
+    return frame.iloc[:, at]
 
 
 def as_series(values, argument: str) -> pd.Series:

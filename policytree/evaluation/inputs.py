@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from policytree.common.validation import as_series, check_choice, group_codes, weights
+from policytree.common.validation import as_series, check_choice, columns_by_label, group_codes, weights
 from policytree.estimators.inputs import check_seed
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
@@ -157,7 +157,7 @@ def _probabilities(policy, rewards: pd.DataFrame, argument: str, of: str = "rewa
     if table is not None:
         if set(table.columns) != set(rewards.columns):
             raise InputError(f"{argument} must have the columns of {of}: {', '.join(map(str, rewards.columns))}.")
-        policy = table[list(rewards.columns)]
+        policy = columns_by_label(table, rewards.columns)
     probabilities = np.asarray(policy, dtype=np.float64)
     if probabilities.shape != rewards.shape:
         raise InputError(f"{argument} has shape {probabilities.shape}, but {of} has {rewards.shape}; they must agree.")

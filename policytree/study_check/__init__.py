@@ -12,7 +12,7 @@ from policytree.common.calls import takes_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
-from policytree.common.validation import arm_column
+from policytree.common.validation import arm_column, columns_by_label
 from policytree.data.feature_encoder import as_pandas, object_numbers
 from policytree.exceptions import InputError
 from policytree.study_check.arms import (
@@ -314,7 +314,7 @@ def check_rewards(
     chances = None if propensity is None else as_pandas(propensity)
     if propensity is not None and (chances is None or chances.shape != (seen.n, seen.n_arms)):
         raise InputError("propensity must be a frame with a row per row of Y and a column per treatment of T.")
-    matrix = None if chances is None else chances[seen.treatments].to_numpy(dtype=np.float64)
+    matrix = None if chances is None else columns_by_label(chances, seen.treatments).to_numpy(dtype=np.float64)
     means = arm_means(seen, frame, matrix if by_chance == KNOWN else None)
     findings = outside_range(means, observed.limits) + moved_means(seen, means, by_chance)
     if by_chance and not any(finding.severity == "serious" for finding in findings):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.common.validation import sorted_labels
+from policytree.common.validation import columns_by_label, sorted_labels
 from policytree.exceptions import InputError
 
 
@@ -146,4 +146,4 @@ def from_scores(estimator: Any) -> pd.DataFrame:
         )
     if not np.isfinite(scores).all():
         raise InputError(f"{_name(estimator)} has scores that are not finite; clip its propensities and fit it again.")
-    return pd.DataFrame(scores, columns=labels)[list(sorted_labels(np.asarray(labels)))]
+    return columns_by_label(pd.DataFrame(scores, columns=labels), sorted_labels(np.asarray(labels)))

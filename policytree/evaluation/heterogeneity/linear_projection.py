@@ -11,7 +11,14 @@ from scipy import stats
 
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
-from policytree.common.validation import check_choice, group_codes, per_treatment, position_of, weights
+from policytree.common.validation import (
+    check_choice,
+    columns_by_label,
+    group_codes,
+    per_treatment,
+    position_of,
+    weights,
+)
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.observed import Observed, observe
@@ -192,7 +199,7 @@ def _like(table, regression, T, argument: str) -> np.ndarray:
     lacking = [str(label) for label in regression.columns if label not in table.columns]
     if lacking:
         raise InputError(f"{argument} has no column for treatment {lacking[0]}; it must have those of regression.")
-    values = per_treatment(table[list(regression.columns)], T, argument)[0]
+    values = per_treatment(columns_by_label(table, regression.columns), T, argument)[0]
     if len(values) != len(regression):
         raise InputError(f"{argument} has {len(values)} rows, but regression has {len(regression)}.")
     return values

@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from policytree.common.executors import check_executor, submitted
 from policytree.common.study_columns import by_columns
+from policytree.common.validation import columns_by_label
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.limited import further_outcomes
 from policytree.evaluation.inputs import check_direction
@@ -264,13 +265,13 @@ def _support(fitted, data: Data, fit: Fit) -> Support | None:
         return None
     if seen.instrument is not None:
         labels, offers = list(seen.instrument.offers), rewards.offer_rewards_
-        chances = rewards.propensity_[labels].to_numpy()
-        return (
-            None if offers is None else Support(fit.train, chances, rewards.min_propensity, offers[labels].to_numpy())
-        )
+        chances = columns_by_label(rewards.propensity_, labels).to_numpy()
+        if offers is None:
+            return None
+        return Support(fit.train, chances, rewards.min_propensity, columns_by_label(offers, labels).to_numpy())
     if rewards.models_propensity_ is None:
         return None
-    return Support(fit.train, rewards.propensity_[list(seen.treatments)].to_numpy(), rewards.min_propensity)
+    return Support(fit.train, columns_by_label(rewards.propensity_, seen.treatments).to_numpy(), rewards.min_propensity)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -457,7 +458,8 @@ def _training_scores(fitted, rivals: Mapping[str, Any], data: Data, fit: Fit) ->
     rewards, treatments = getattr(fitted, "rewards_", None), pd.Index(data.seen.treatments)
     if rewards is None or len(rewards) != len(fit.train):
         return None
-    values = np.asarray(rewards[list(treatments)] if isinstance(rewards, pd.DataFrame) else rewards, dtype=np.float64)
+    rewards = columns_by_label(rewards, treatments) if isinstance(rewards, pd.DataFrame) else rewards
+    values = np.asarray(rewards, dtype=np.float64)
     if values.shape != (len(fit.train), len(treatments)):
         return None
     values = data.per_person(values, fit.train)
@@ -492,7 +494,7 @@ def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> di
         return {}
     treatments = pd.Index(data.seen.treatments)
     arguments = data.fit_arguments(fit.train)
-    gross = fitted.rewards_[list(treatments)]
+    gross = columns_by_label(fitted.rewards_, treatments)
     each = data.net(data.per_person(gross.to_numpy(), fit.train), fit.train)
     rewards = pd.DataFrame(each, index=gross.index, columns=gross.columns)
     if data.seen.study is not None:
@@ -546,7 +548,7 @@ def _by_treatment(frame: pd.DataFrame, treatments: pd.Index, method: str) -> np.
     lacking = [str(label) for label in treatments if label not in frame.columns]
     if lacking:
         raise InputError(f"reward_estimator_.{method} gave no column for treatment {lacking[0]}.")
-    return frame[list(treatments)].to_numpy(dtype=np.float64)
+    return columns_by_label(frame, treatments).to_numpy(dtype=np.float64)
 
 
 class Refitter:

@@ -15,6 +15,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
+from policytree.common.validation import columns_by_label
 from policytree.data.views import Shown
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.inputs import generator
@@ -147,7 +148,8 @@ def held_out_rewards(
     rows = np.flatnonzero(judging)
     fitted = fit_finished(estimator, data, np.flatnonzero(~judging))
     outcomes = getattr(fitted, "reward_estimator_", fitted).predict_outcomes(**data.covariates(rows))
-    frame = pd.DataFrame(outcomes[list(seen.treatments)].to_numpy(), index=seen.index[rows], columns=seen.treatments)
+    outcomes = columns_by_label(outcomes, seen.treatments).to_numpy()
+    frame = pd.DataFrame(outcomes, index=seen.index[rows], columns=seen.treatments)
     groups, weight = rows_of(seen, rows)
     return HeldOutRewards(data.held_out_rewards(fitted, rows), frame, rows, groups, weight, direction, fitted)
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from policytree.common.calls import check_fit_arguments
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
-from policytree.common.validation import is_real
+from policytree.common.validation import columns_by_label, is_real
 from policytree.data.views import Shown
 from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import n_threads
@@ -180,7 +180,7 @@ def rewards_of_path(
     table, labels = reward_frame(rewards), path.estimators[0].treatments_.tolist()
     if set(table.columns) != set(labels):
         raise InputError(f"{argument} must have a column for each treatment: {', '.join(map(str, labels))}.")
-    table = table[labels]
+    table = columns_by_label(table, labels)
     if costs is None:
         return table
     sign = 1.0 if path.direction == "minimize" else -1.0

@@ -13,7 +13,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import HALF_SAMPLES
 from policytree.common.typing import Column, PerTreatment, Seed, Table
-from policytree.common.validation import as_numbers, check_level, is_real
+from policytree.common.validation import as_numbers, check_level, columns_by_label, is_real
 from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, estimate_with_error
 from policytree.evaluation.formatting import decimals, interval_text, rows_text
@@ -347,7 +347,7 @@ def _matched(table, rewards: pd.DataFrame, argument: str) -> np.ndarray:
     if frame.shape != rewards.shape:
         raise InputError(f"{argument} has shape {frame.shape}, but rewards has {rewards.shape}; they must agree.")
     if set(frame.columns) == set(rewards.columns):
-        return frame[list(rewards.columns)].to_numpy()
+        return columns_by_label(frame, rewards.columns).to_numpy()
     if isinstance(frame.columns, pd.RangeIndex):
         return frame.to_numpy()
     raise InputError(f"{argument} must have the columns of rewards: {known_labels(rewards.columns)}.")
