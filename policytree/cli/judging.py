@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import typer
 from rich.console import Console
+from sklearn.base import clone
 
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import read_tree, rows_digest
@@ -58,8 +59,8 @@ from policytree.weighting.costs import treatment_costs
 from policytree.weighting.instrument import COMPLIERS
 from policytree.weighting.observed import WEIGHT
 from policytree.weighting.reward_arguments import INSTRUMENT
-from policytree.weighting.reward_estimator import RewardEstimator
-from policytree.weighting.stacking import PROPENSITY_LEARNERS
+from policytree.weighting.reward_estimator import MIXTURES, RewardEstimator
+from policytree.weighting.stacking import LEARNERS_OF
 
 ONE_COLUMN = ("treatment", "outcome", "cluster", "weights")
 
@@ -108,27 +109,29 @@ def judge(
         rules = {name: _labels(other, data, study, name) for name, other in {POLICY: tree, **others}.items()}
         with stage_progress(lines=False) as display, display.stage("Rewards of the new rows"):
             against_which = label if named else None
-            values, fitted = _values(study, rules, against_which, "auto", cv=cv, level=level, seed=seed)
-            second = _second_opinion(study, rules, against_which, fitted, cv=cv, level=level, seed=seed)
+            of_offers: dict[str, Any] = (
+                {} if study.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
+            )
+            nuisances = RewardEstimator(cv=cv, random_state=seed, **of_offers)
+            values, fitted = _values(study, rules, against_which, nuisances, level)
+            opinions = _opinions(study, rules, against_which, fitted, level)
             concealed = _hidden(study, rules, fitted, values.verdict)
             further = {
                 name: _further(study, name, rules, cv=cv, level=level, seed=seed) for name in study.limits.outcomes
             }
             groups = _groups(study, rules[POLICY], fitted, level)
     check = rewards_check(described, fitted)
-    verdict = _gated(study, described, values.verdict, check, fitted, second, concealed)
-    if second is not None:
-        second = replace(second, verdict=_gated(study, described, second.verdict, check, fitted, None, None))
+    verdict = _gated(study, described, values.verdict, check, fitted, opinions, concealed)
+    opinions = tuple(
+        replace(each, verdict=_gated(study, described, each.verdict, check, fitted, (), None)) for each in opinions
+    )
     said = [" ".join(str(warning.message).split()) for warning in heard]
     words = _words(study, values, design, cv)
     if as_json:
-        print_json(_data(study, values, verdict, second, words, said) | _data_beside(study, further, groups, level))
+        print_json(_data(study, values, verdict, opinions, words, said) | _data_beside(study, further, groups, level))
         return
-    other = (
-        ()
-        if second is None
-        else (Words(second.compared_with(verdict, "treatment" if study.instrument is None else "offers")),)
-    )
+    assigned = "treatment" if study.instrument is None else "offers"
+    other = tuple(Words(each.compared_with(verdict, assigned)) for each in opinions)
     table = Section("values", f"Value on the rows of {Path(data).name}", (rules_table(values), Words(words)))
     means = () if check is None else (make_means_section(described, check, fitted),)
     outcomes = further_section(further, _limits(study))
@@ -152,14 +155,14 @@ def _with_factors(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame, 
 
 def _gated(
     study: Study, described: Described, verdict: Verdict, check: StudyCheck | None, fitted: RewardEstimator,
-    second: SecondOpinion | None, concealed: Hidden | None,
+    opinions: tuple[SecondOpinion, ...], concealed: Hidden | None,
 ) -> Verdict:  # fmt: skip
     """A verdict through all gates."""
     ways = direction_of(study.stated_direction, study.outcome, times=study.observed.times is not None)
     given = given_chances(study.observed, study.propensity)
     drawn = study.randomized or fitted.models_propensity_ is None
     evidence = Evidence(
-        study.observed, ways, described.check, given, check, drawn, verdict.rule, second, concealed
+        study.observed, ways, described.check, given, check, drawn, verdict.rule, opinions, concealed
     )  # fmt: skip
     return verdict.through(gates_of(evidence))
 
@@ -319,14 +322,15 @@ def _design_control(design: Mapping[str, Any], study: Study) -> str | None:
 
 
 def _values(
-    study: Study, rules: Mapping[str, np.ndarray], control: str | None, models: str, *, cv: int, level: float, seed: int
+    study: Study,
+    rules: Mapping[str, np.ndarray],
+    control: str | None,
+    nuisances: RewardEstimator,
+    level: float,
 ) -> tuple[RuleValues, RewardEstimator]:
     """Rewards by models cross-fitted on these rows, net of costs; then every rule on them."""
     arguments = study.fit_arguments()
-    of_offers: dict[str, Any] = {} if study.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
-    fitted = by_columns(
-        RewardEstimator(model_propensity=models, cv=cv, random_state=seed, **of_offers).fit, **arguments
-    )
+    fitted = by_columns(nuisances.fit, **arguments)
     rewards, seen, sign = fitted.rewards_, study.observed, 1.0 if study.direction == "maximize" else -1.0
     costs = treatment_costs(study.costs(study.arm_costs), seen.n, list(rewards.columns))
     net, brought = rewards - sign * costs, fitted.outcome_.to_numpy()
@@ -402,14 +406,18 @@ def _data_beside(
     }
 
 
-def _second_opinion(
-    study: Study, rules: Mapping[str, np.ndarray], control: str | None, fitted: RewardEstimator, **how: Any
-) -> SecondOpinion | None:
-    """The verdict by the models of treatment of second least error; None where treatments were drawn by lot."""
-    second = fitted.second_best_learner_
-    if second is None or study.randomized:
-        return None
-    return SecondOpinion(PROPENSITY_LEARNERS[second], _values(study, rules, control, second, **how)[0].verdict)
+def _opinions(
+    study: Study, rules: Mapping[str, np.ndarray], control: str | None, fitted: RewardEstimator, level: float
+) -> tuple[SecondOpinion, ...]:
+    """The verdicts by the models of second least error; none where treatments were drawn by lot."""
+    if study.randomized or fitted.models_propensity_ is None:
+        return ()
+    found = []
+    for of, learner in fitted.second_best_learners_.items():
+        other = clone(fitted).set_params(**{f"model_{MIXTURES[of]}": learner})
+        verdict = _values(study, rules, control, other, level)[0].verdict
+        found.append(SecondOpinion(of, LEARNERS_OF[of][learner], verdict))
+    return tuple(found)
 
 
 def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
@@ -441,12 +449,12 @@ def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int)
 
 
 def _data(
-    study: Study, values: RuleValues, verdict: Verdict, second: SecondOpinion | None, words: str, said: list[str]
+    study: Study, values: RuleValues, verdict: Verdict, opinions: tuple[SecondOpinion, ...], words: str, said: list[str]
 ) -> dict[str, Any]:
     policy = values.estimates[POLICY]
     return {
         "verdict": verdict.to_dict(),
-        "second_opinion": None if second is None else {"model": second.model, "verdict": second.verdict.to_dict()},
+        "second_opinions": [each.to_dict() for each in opinions],
         "values": values.to_frame().reset_index().to_dict("records"),
         "level": policy.level,
         "rows": policy.n,
