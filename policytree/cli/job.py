@@ -171,7 +171,8 @@ def _refuse_covariates(study: Study) -> None:
     """Refuse now covariates from which no model could learn."""
     refuse_no_values(study.X)
     try:
-        Covariates.fit(study.X, study.frame[list(study.confounders)] if study.confounders else None)
+        W = study.frame[list(study.confounders)] if study.confounders else None
+        Covariates.fit(study.X, W).matrix(study.X, W)
     except InputError as error:
         raise InputError(str(error).replace(" of X ", " ").replace(" of W ", " ")) from error
 

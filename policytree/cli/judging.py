@@ -22,6 +22,7 @@ from policytree.cli.printing import print_json, print_sections
 from policytree.cli.reading import Reading
 from policytree.cli.study import OUTCOME_OPTIONS, Roles, Study, combined_in, study_of_table
 from policytree.cli.tables import AS_IT_IS, read_table
+from policytree.common.option_words import comma_list
 from policytree.common.progress import stage_progress
 from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
@@ -188,7 +189,7 @@ def _with_design(roles: Roles, design: Mapping[str, Any], frame: pd.DataFrame) -
                 given[field.name] = value
         elif field.name in ("covariates", "confounders") and isinstance(value, list):
             names = [name for name in value if isinstance(name, str) and name in there]
-            given[field.name] = ",".join(f'"{name}"' for name in names) or None
+            given[field.name] = comma_list(names) or None
     given |= _limits_as_in(design, roles, there)
     given |= _outcome_as_in(design, roles, frame)
     given |= _offers_as_in(design, roles, frame)
@@ -215,7 +216,7 @@ def _limits_as_in(design: Mapping[str, Any], roles: Roles, there: set[str]) -> d
     for option in LISTED:
         names = design.get(option)
         if getattr(roles, option) is None and isinstance(names, list):
-            given[option] = ",".join(f'"{name}"' for name in names if usable(name)) or None
+            given[option] = comma_list(name for name in names if usable(name)) or None
     if roles.worst_group is None and usable(design.get("worst_group")):
         given["worst_group"] = design["worst_group"]
     return given

@@ -613,6 +613,8 @@ def refuse_gaps(name: str | None, option: str, frame: pd.DataFrame, *, may_weigh
     Rows are counted as the file has them, where the first error would name a place in memory.
     """
     gaps = np.empty(0, dtype=int) if name is None else np.flatnonzero(frame[name].isna())
+    if len(gaps) == len(frame):
+        raise InputError(f"Column {name!r} ({option}) has no value in any row; name another column.")
     if len(gaps):
         weigh = ", or weight for who is missing, --missing-outcome weight" if may_weight else ""
         raise InputError(
@@ -662,6 +664,8 @@ def refuse_no_numbers(name: str | None, option: str, frame: pd.DataFrame) -> Non
         refuse_infinite(column, option)
         return
     found = None if pd.api.types.is_datetime64_any_dtype(column) else unread(column)
+    if found is not None and found.words == (name,):
+        found = replace(found, cause=UNITS)
     few_labels = column.nunique() <= MOST_LABELS and (found is None or found.cause in (OTHER, UNITS))
     if found is None or (option == "--outcome" and few_labels):
         return  # an outcome in words, of which --event may name one
