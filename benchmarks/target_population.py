@@ -25,6 +25,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, average_effect, cross_val_policy_value
+from policytree.common.study_columns import by_columns
 
 N = 1_000
 P = 4
@@ -103,7 +104,7 @@ def run(cell: Cell, draw: int) -> dict:
     start = time.process_time()
     if cell.held_out:
         return held_out(cell, data, gain, draw, population) | {"seconds": time.process_time() - start}
-    model = RewardEstimator(random_state=draw, **cell.models()).fit(**data)
+    model = by_columns(RewardEstimator(random_state=draw, **cell.models()).fit, **data)
     found = average_effect(model.rewards_, 1, 0, population=model.population_)
     truth = float(gain.mean())
     own = None
@@ -120,7 +121,7 @@ def held_out(cell: Cell, data: dict, gain: np.ndarray, draw: int, population: np
     """Whether held-out intervals hold the mean true value of the judged rules in the target."""
     rewards = RewardEstimator(**cell.models())
     tree = DRPolicyTree(rewards=rewards, max_depth=1, min_samples_leaf=100, random_state=draw)
-    found, truth = cross_val_policy_value(tree, **data, random_state=draw), []
+    found, truth = by_columns(cross_val_policy_value, tree, **data, random_state=draw), []
     base = population[:, 0] + 0.5 * population[:, 2]
     for repetition in found.repetitions:
         each = [(base + gain * (tree.predict(population) == 1)).mean() for tree in repetition.trees]

@@ -2,10 +2,10 @@
 
     python -m benchmarks.verdicts [--draws 60]
 
-Each cell is a design of which ``--draws`` data sets are drawn; nuisances are linear, trees of depth one, one repetition
-of two folds. Clean designs: the share of verdicts that are "supported", and for the rest the gate that failed. Broken
-questions: the share that is refused or "cannot be said". Fragile ones: the share that is at least marked. Kept in
-``benchmarks/results/verdicts.json``.
+Each cell is a design of which ``--draws`` data sets are drawn; nuisances are linear unless the cell says that they are
+the default mixtures, trees of depth one, one repetition of two folds. Clean designs: the share of verdicts that are
+"supported", and for the rest the gate that failed. Broken questions: the share that is refused or "cannot be said".
+Fragile ones: the share that is at least marked. Kept in ``benchmarks/results/verdicts.json``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, cross_val_policy_value
+from policytree.common.study_columns import by_columns
 from policytree.exceptions import InputError
 
 RESULTS = Path(__file__).parent / "results" / "verdicts.json"
@@ -104,6 +105,7 @@ def wrong_by_stratum(rng):
     return study | {"propensity": dict.fromkeys(("drug", "placebo"), 0.5)}
 
 
+DEFAULT = {"learners": ("auto", "auto")}
 CLEAN = {
     "two arms, n = 300": draw,
     "two arms, n = 1,000": lambda rng: draw(rng, 1000),
@@ -112,6 +114,8 @@ CLEAN = {
     "strata, n = 300": lambda rng: draw(rng, kind="strata"),
     "strata, n = 1,000": lambda rng: draw(rng, 1000, kind="strata"),
     "observational, effect 1, n = 1,000": lambda rng: draw(rng, 1000, kind="observational", effect=1.0),
+    "the same, default models": lambda rng: draw(rng, 1000, kind="observational", effect=1.0) | DEFAULT,
+    "the same, effect .4": lambda rng: draw(rng, 1000, kind="observational", effect=0.4, strength=0.3) | DEFAULT,
 }
 BROKEN = {
     "harm by its name, no direction": named_harm,
@@ -132,23 +136,23 @@ FRAGILE = {
 }
 
 
-def verdict(study) -> tuple[str, list[str]]:
+def verdict(study, refusable: bool) -> tuple[str, list[str]]:
     """The strength of a verdict and the gates that failed; "refused" where the question is refused."""
     study = dict(study)
-    model = DRPolicyTree(
-        LinearRegression(), LogisticRegression(max_iter=1000), max_depth=1, cv=2, direction=study.pop("direction"),
-        random_state=0,
-    )  # fmt: skip
+    learners = study.pop("learners", (LinearRegression(), LogisticRegression(max_iter=1000)))
+    model = DRPolicyTree(*learners, max_depth=1, cv=2, direction=study.pop("direction"), random_state=0)
     try:
-        found = cross_val_policy_value(model, cv=2, n_repeats=1, random_state=0, **study).verdict
+        found = by_columns(cross_val_policy_value, model, cv=2, n_repeats=1, random_state=0, **study).verdict
     except InputError:
+        if not refusable:
+            raise  # a clean study that is refused is a fault of this file or of the library
         return "refused", ["refused"]
     return found.strength, [gate.name for gate in found.gates if gate.state != "supported"]
 
 
-def cell(make, draws: int) -> dict:
+def cell(make, draws: int, refusable: bool = True) -> dict:
     """Shares over the draws, with Monte-Carlo errors, and the gates that failed."""
-    found = [verdict(make(np.random.default_rng(seed))) for seed in range(draws)]
+    found = [verdict(make(np.random.default_rng(seed)), refusable) for seed in range(draws)]
     out: dict = {"draws": draws}
     for name, states in (
         ("supported", ("supported",)),
@@ -171,7 +175,7 @@ def main() -> None:
     for kind, cells in (("clean", CLEAN), ("broken", BROKEN), ("fragile", FRAGILE)):
         for name, make in cells.items():
             start = time.process_time()
-            results[kind][name] = found = cell(make, draws)
+            results[kind][name] = found = cell(make, draws, kind != "clean")
             shown = found[shown_of[kind]]
             print(f"{kind:7} {name:44} {shown:.2f}  {found['gates']}  {time.process_time() - start:.0f} s", flush=True)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -163,10 +164,19 @@ def test_given_chances_are_tested_by_stratum_and_by_cluster():
 
 
 def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
-    assert other_models_gate("boosting", "always a", "always a").state == "supported"
-    gate = other_models_gate("penalised logistic regression", "always a", "always b")
+    def opinion(of: str, model: str, rule: str) -> SimpleNamespace:
+        return SimpleNamespace(of=of, model=model, verdict=SimpleNamespace(rule=rule))
+
+    agrees = opinion("outcomes", "boosted trees", "always a")
+    gate = other_models_gate([agrees], "always a")
+    assert gate.state == "supported"
+    assert gate.reason == "the verdict is the same under boosted trees as the model of outcomes"
+    gate = other_models_gate([opinion("treatment", "a penalised logit", "always b"), agrees], "always a")
     assert gate.state == "fragile"
-    assert gate.reason == "The conclusion changes under penalised logistic regression: give b to everybody"
+    assert gate.reason == (
+        "The conclusion changes under a penalised logit as the model of treatment: give b to everybody"
+    )
+    assert gate.remedy == "Compare the models of treatment before anybody acts on either."
 
 
 def test_a_gate_that_failed_once_has_failed():

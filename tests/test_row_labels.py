@@ -243,7 +243,7 @@ WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the 
         cv=2,
         n_repeats=1,
         random_state=0,
-        second_opinion="logit",
+        second_opinion={"treatment": "logit"},
     ),
     "outcomes": lambda d: by_columns(
         cross_val_policy_value,

@@ -18,7 +18,7 @@ from policytree.weighting.boosting import boost
 from policytree.weighting.learners import imputer
 from policytree.weighting.observed import observe
 from policytree.weighting.stacking import (
-    LEARNERS,
+    OUTCOME_LEARNERS,
     CovariateScaler,
     MissingFiller,
     OutcomeStack,
@@ -149,7 +149,7 @@ def test_fold_models_predict_their_fold_as_out_of_fold(rng, binary):
     for f, (_, test) in enumerate(plan.splits()):
         np.testing.assert_allclose(models[f].predict(Z[test]), predictions[test], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(arms.models[f].predict(Z[test]), arms.predictions[test], rtol=1e-9)
-    assert predictions.shape == (240, 3) and len(models[0].models) == len(LEARNERS)
+    assert predictions.shape == (240, 3) and len(models[0].models) == len(OUTCOME_LEARNERS)
     if binary:
         assert predictions.min() >= 0.0 and predictions.max() <= 1.0
 

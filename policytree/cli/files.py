@@ -225,12 +225,7 @@ def design_data(job: Job, result: Result, report: StudyReport, written: list[tup
     values = result.values
     return {
         "verdict": None if report.verdict is None else report.verdict.to_dict(),
-        "second_opinion": None
-        if values is None or values.second_opinion is None
-        else {
-            "model": values.second_opinion.model,
-            "verdict": values.second_opinion.verdict.to_dict(),
-        },
+        "second_opinions": [] if values is None else [each.to_dict() for each in values.second_opinions],
         "values": None if values is None else values.to_frame().reset_index().to_dict("records"),
         "control": job.control,
         "outcome": {

@@ -62,7 +62,8 @@ def header_of(path: Path) -> list[str] | None:
             continue
         if len(cells[0]) == len(cells[1]) > 1:
             found.append([name.strip() for name in cells[0]])
-    if len(found) != 1 or not all(found[0]) or len(set(found[0])) < len(found[0]):
+    quoted_once = found and all(name[:1] == name[-1:] == "'" for name in found[0])
+    if len(found) != 1 or quoted_once or not all(found[0]) or len(set(found[0])) < len(found[0]):
         return None
     return found[0]
 

@@ -41,11 +41,15 @@ def _excel(path: Path, reading: Reading) -> Found:
     cells, notes = sheets[name], []
     if not cells.size:
         raise InputError(f"Sheet {name!r} of '{path}' is empty; its other sheets are {', '.join(sheets)}.")
+    others = ", ".join(repr(other) for other in full if other != name)
     if len(full) > 1 and reading.sheet is None:
-        others = ", ".join(repr(other) for other in full[1:])
         notes.append(f"'{path.name}' has several sheets; {name!r} was read, and not {others} (--sheet).")
     header = ["" if pd.isna(cell) else _header_text(cell) for cell in cells.iloc[0]]
     body = cells.iloc[1:].reset_index(drop=True).infer_objects()
+    if body.empty and others:
+        raise InputError(
+            f"Sheet {name!r} of '{path}' has a header but no rows; its other sheets are {others} (--sheet)."
+        )
     return body.set_axis(header, axis=1), notes
 
 
@@ -77,7 +81,7 @@ def _stata(path: Path, reading: Reading) -> Found:
             # A code without a label stays a number among the categories.
             pairs = dict(zip(raw[name], column.astype(object), strict=True))
             labels[name] = {code: pairs[code] for code in sorted(pairs) if isinstance(pairs[code], str)}
-    return _labelled(raw, labels)
+    return _labelled(raw, labels, reading)
 
 
 def _statistical(read: str) -> Callable[[Path, Reading], Found]:
@@ -88,12 +92,12 @@ def _statistical(read: str) -> Callable[[Path, Reading], Found]:
 
         options = {} if reading.encoding is None else {"encoding": reading.encoding}
         frame, about = getattr(pyreadstat, read)(str(path), dates_as_pandas_datetime=True, **options)
-        return _labelled(frame, about.variable_value_labels)
+        return _labelled(frame, about.variable_value_labels, reading)
 
     return reader
 
 
-def _labelled(frame: pd.DataFrame, labels: Mapping[Any, Mapping[Any, str]]) -> Found:
+def _labelled(frame: pd.DataFrame, labels: Mapping[Any, Mapping[Any, str]], reading: Reading) -> Found:
     """Columns all of whose values have labels as categories; of others, which values have one."""
     notes, out = [], {}
     for name, column in frame.items():
@@ -107,14 +111,21 @@ def _labelled(frame: pd.DataFrame, labels: Mapping[Any, Mapping[Any, str]]) -> F
                 column = pd.Series(pd.Categorical(column, categories=levels), index=column.index, name=name)
                 column = column.cat.remove_unused_categories()
             else:
-                named = {code: text for code, text in known.items() if (column == code).any()}
-                notes += [_partly_labelled(name, code, text) for code, text in list(named.items())[:3]]
+                gone = reading.missing_in(str(name), frame.columns)
+                named = [
+                    (shown, text) for code, text in known.items()
+                    if (column == code).any() and (shown := _shown(code)) not in gone
+                ]  # fmt: skip
+                notes += [_partly_labelled(name, shown, text) for shown, text in named[:3]]
         out[name] = column
     return pd.DataFrame(out), notes
 
 
-def _partly_labelled(name: Any, code: Any, text: str) -> str:
-    shown = f"{code:g}" if isinstance(code, float) else str(code)
+def _shown(code: Any) -> str:
+    return f"{code:g}" if isinstance(code, float) else str(code)
+
+
+def _partly_labelled(name: Any, shown: str, text: str) -> str:
     return (
         f"Value {shown} of column {name!r} has the label {text!r}, and other values have none: the column stays one of "
         f"numbers. If {shown} stands for a missing value, say --na-values {typed(f'{name}={shown}')}."

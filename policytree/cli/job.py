@@ -174,7 +174,7 @@ def _with_rare_levels(check: StudyCheck, study: Study, tree: dict[str, Any]) -> 
 def _refuse_covariates(study: Study) -> None:
     """Refuse now covariates from which no model could learn."""
     try:
-        Covariates.fit(study.X, study.W)
+        Covariates.fit(study.X, study.W).matrix(study.X, study.W)
     except InputError as error:
         raise InputError(str(error).replace(" of X ", " ").replace(" of W ", " ")) from error
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import typer
 from rich.console import Console
+from sklearn.base import clone
 
 from policytree.cli.controls import chosen_control
 from policytree.cli.files import read_tree, rows_of
@@ -57,8 +58,8 @@ from policytree.trees.unseen_values import sentence
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.instrument import COMPLIERS
 from policytree.weighting.reward_arguments import INSTRUMENT
-from policytree.weighting.reward_estimator import RewardEstimator
-from policytree.weighting.stacking import PROPENSITY_LEARNERS
+from policytree.weighting.reward_estimator import MIXTURES, RewardEstimator
+from policytree.weighting.stacking import LEARNERS_OF
 
 ONE_COLUMN = ("treatment", "outcome", "cluster", "weights")
 
@@ -107,28 +108,28 @@ def judge(
         warnings.simplefilter("ignore", DeprecationWarning)
         rules = {name: _labels(other, data, study, reading, name) for name, other in {POLICY: tree, **others}.items()}
         with stage_progress(lines=False) as display, display.stage("Rewards of the new rows"):
-            values, fitted = _values(study, rules, "auto", cv=cv, level=level, seed=seed)
-            second = _second_opinion(study, rules, fitted, cv=cv, level=level, seed=seed)
+            offered = study.observed.instrument is not None
+            of_offers: dict[str, Any] = {"method": INSTRUMENT, "estimand": COMPLIERS} if offered else {}
+            values, fitted = _values(study, rules, RewardEstimator(cv=cv, random_state=seed, **of_offers), level)
+            opinions = _opinions(study, rules, fitted, level)
             concealed = _hidden(study, rules, fitted, values.verdict)
             further = {
                 name: _further(study, name, rules, cv=cv, level=level, seed=seed) for name in study.further_outcomes
             }
             groups = _groups(study, rules[POLICY], fitted, level)
     check = rewards_check(described, fitted)
-    verdict = _gated(study, described, values.verdict, check, fitted, second, concealed)
-    if second is not None:
-        second = replace(second, verdict=_gated(study, described, second.verdict, check, fitted, None, None))
+    verdict = _gated(study, described, values.verdict, check, fitted, opinions, concealed)
+    opinions = tuple(
+        replace(each, verdict=_gated(study, described, each.verdict, check, fitted, (), None)) for each in opinions
+    )
     said = [" ".join(str(warning.message).split()) for warning in heard]
     words, limits = _words(study, origin, values, design, cv), _limits(origin)
     if as_json:
         beside = _data_beside(origin, further, groups, level)
-        print_json(_data(study, values, verdict, second, words, said) | beside)
+        print_json(_data(study, values, verdict, opinions, words, said) | beside)
         return
-    other = (
-        ()
-        if second is None
-        else (Words(second.compared_with(verdict, "treatment" if study.observed.instrument is None else "offers")),)
-    )
+    assigned = "offers" if offered else "treatment"
+    other = tuple(Words(each.compared_with(verdict, assigned)) for each in opinions)
     table = Section("values", f"Value on the rows of {Path(data).name}", (rules_table(values), Words(words)))
     means = () if check is None else (make_means_section(described, check, fitted),)
     outcomes = further_section(further, limits)
@@ -152,13 +153,13 @@ def _with_factors(options: StudyOptions, design: Mapping[str, Any], frame: pd.Da
 
 def _gated(
     study: Study, described: Described, verdict: Verdict, check: StudyCheck | None, fitted: RewardEstimator,
-    second: SecondOpinion | None, concealed: Hidden | None,
+    opinions: tuple[SecondOpinion, ...], concealed: Hidden | None,
 ) -> Verdict:  # fmt: skip
     """A verdict through all gates."""
     given = given_chances(study.observed, study.fit_arguments()["propensity"])
     drawn = bool(study.randomized) or fitted.models_propensity_ is None
     evidence = Evidence(
-        study.observed, study.ways, described.check, given, check, drawn, verdict.rule, second, concealed
+        study.observed, study.ways, described.check, given, check, drawn, verdict.rule, opinions, concealed
     )  # fmt: skip
     return verdict.through(gates_of(evidence))
 
@@ -318,12 +319,10 @@ def _design_control(design: Mapping[str, Any], study: Study) -> str | None:
 
 
 def _values(
-    study: Study, rules: Mapping[str, np.ndarray], models: str, *, cv: int, level: float, seed: int
+    study: Study, rules: Mapping[str, np.ndarray], nuisances: RewardEstimator, level: float
 ) -> tuple[RuleValues, RewardEstimator]:
     """Rewards by models cross-fitted on these rows, net of costs; then every rule on them."""
-    seen = study.observed
-    of_offers: dict[str, Any] = {} if seen.instrument is None else {"method": INSTRUMENT, "estimand": COMPLIERS}
-    fitted = RewardEstimator(model_propensity=models, cv=cv, random_state=seed, **of_offers).fit(study)
+    seen, fitted = study.observed, nuisances.fit(study)
     rewards, brought = fitted.rewards_, fitted.outcome_.to_numpy()
     costs = _costs(study, rewards)
     values = compare_rules(
@@ -409,14 +408,17 @@ def _data_beside(
     }
 
 
-def _second_opinion(
-    study: Study, rules: Mapping[str, np.ndarray], fitted: RewardEstimator, **how: Any
-) -> SecondOpinion | None:
-    """The verdict by the models of treatment of second least error; None where treatments were drawn by lot."""
-    second = fitted.second_best_learner_
-    if second is None or study.randomized:
-        return None
-    return SecondOpinion(PROPENSITY_LEARNERS[second], _values(study, rules, second, **how)[0].verdict)
+def _opinions(
+    study: Study, rules: Mapping[str, np.ndarray], fitted: RewardEstimator, level: float
+) -> tuple[SecondOpinion, ...]:
+    """The verdicts by the models of second least error; none where treatments were drawn by lot."""
+    if study.randomized or fitted.models_propensity_ is None:
+        return ()
+    found = []
+    for of, learner in fitted.second_best_learners_.items():
+        other = clone(fitted).set_params(**{f"model_{MIXTURES[of]}": learner})
+        found.append(SecondOpinion(of, LEARNERS_OF[of][learner], _values(study, rules, other, level)[0].verdict))
+    return tuple(found)
 
 
 def _words(study: Study, origin: Origin, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
@@ -448,12 +450,12 @@ def _words(study: Study, origin: Origin, values: RuleValues, design: Mapping[str
 
 
 def _data(
-    study: Study, values: RuleValues, verdict: Verdict, second: SecondOpinion | None, words: str, said: list[str]
+    study: Study, values: RuleValues, verdict: Verdict, opinions: tuple[SecondOpinion, ...], words: str, said: list[str]
 ) -> dict[str, Any]:
     policy = values.estimates[POLICY]
     return {
         "verdict": verdict.to_dict(),
-        "second_opinion": None if second is None else {"model": second.model, "verdict": second.verdict.to_dict()},
+        "second_opinions": [each.to_dict() for each in opinions],
         "values": values.to_frame().reset_index().to_dict("records"),
         "level": policy.level,
         "rows": policy.n,

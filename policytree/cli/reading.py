@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from policytree.common.number_texts import (
-    DECIMAL_COMMA,
+    OPTIONS,
     PERCENT,
-    THOUSANDS,
     UNITS,
     WORD,
     Unread,
     number_of,
     percent_of,
 )
+from policytree.common.option_words import typed
 from policytree.exceptions import InputError, quoted
 
 if TYPE_CHECKING:
@@ -85,11 +85,17 @@ class Reading:
         if self.thousands not in (None, ",", ".", "'", " "):
             raise InputError(f"--thousands must be a comma, a point, ' or a blank; got {quoted(self.thousands)}.")
         try:
-            "".encode(self.encoding or "utf-8")
+            "".encode("utf-8" if self.encoding is None else self.encoding)
         except (LookupError, ValueError) as error:  # unknown, or none of texts
             raise InputError(
                 f"--encoding {quoted(self.encoding)} is no encoding of texts; say latin-1, cp1252 or utf-16."
             ) from error
+        for text in self.na_values:
+            if not text.rpartition("=")[2].replace(",", "").strip():
+                raise InputError(
+                    f"--na-values {shlex.quote(text)} names no value; say -999, or of one column bmi=-999 (empty cells "
+                    "are missing anyway)."
+                )
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             other = "." if self.thousands == "," else ","
             raise InputError(
@@ -218,11 +224,10 @@ def _converted(column: pd.Series, read: Any) -> pd.Series | None:
 def remedy(found: Unread, column: str, option: str) -> str:
     """The option that makes numbers of texts."""
     if found.cause == WORD:
-        values = shlex.quote(",".join(found.words))
-        return f"if so, say --na-values {values}."
+        return f"if so, say --na-values {typed(','.join(found.words))}."
+    if found.cause in OPTIONS:
+        return f"say {OPTIONS[found.cause]} to read it."
     return {
-        THOUSANDS: "say --thousands , to read it.",
-        DECIMAL_COMMA: "say --decimal , to read it.",
         PERCENT: "write the numbers alone.",
         UNITS: "delete that line.",
     }.get(found.cause, f"write numbers there, or name another column by {option}.")

@@ -437,6 +437,8 @@ def refuse_gaps(names: Sequence[str | None], asked: str, frame: pd.DataFrame, *,
     """
     for name in names:
         gaps = np.empty(0, dtype=int) if name is None else np.flatnonzero(frame[name].isna())
+        if len(gaps) == len(frame):
+            raise InputError(f"Column {name!r} ({asked}) has no value in any row; name another column.")
         if len(gaps):
             weigh = ", or weight for who is missing, --missing-outcome weight" if may_weight else ""
             raise InputError(
@@ -486,6 +488,8 @@ def refuse_no_numbers(name: str | None, option: str, frame: pd.DataFrame) -> Non
         refuse_infinite(column, option)
         return
     found = None if pd.api.types.is_datetime64_any_dtype(column) else unread(column)
+    if found is not None and found.words == (name,):
+        found = replace(found, cause=UNITS)
     few_labels = column.nunique() <= MOST_LABELS and (found is None or found.cause in (OTHER, UNITS))
     if found is None or (option == "--outcome" and few_labels):
         return  # an outcome in words, of which --event may name one

@@ -32,10 +32,16 @@ OTHER_SEPARATORS = (";", "\t", "|")
 CELLS_LOOKED_AT = 10_000  # for decimal commas
 DECIMAL_COMMA, DECIMAL_POINT = re.compile(r"[-+]?\d+,\d+"), re.compile(r"[-+]?\d+\.\d+")
 GROUPED_POINTS, GROUPED_BOTH = re.compile(r"[-+]?\d{1,3}(\.\d{3})+"), re.compile(r"[-+]?\d{1,3}(\.\d{3})+,\d+")
-BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+BYTE_ORDER_MARKS = {  # the longer ones first, which begin like others
+    b"\xff\xfe\0\0": "utf-32",
+    b"\0\0\xfe\xff": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
 PREVIEWED = 1 << 22  # bytes in which the first letter that is not UTF-8 is looked for
 ROW_NUMBERS = ("", "Unnamed: 0")  # what pandas and R call a column that numbers the rows
 BUFFER = 1 << 20
+OTHER_SIGNS = ("^", "~", ":", "#", "&", "!", "$", "%", "*", "\x01", "\x1f")  # of which no file is read
 FEWEST_PRINTED = 3  # words in header and row, from which on they are columns
 NOT_CSV = (  # what files begin with that are called .csv and are something else
     (b"PK\x03\x04", "a spreadsheet (let its name end in .xlsx) or a zip archive: do that, or"),
@@ -224,8 +230,9 @@ class _Text(io.RawIOBase):
         self._ended = not data
         if not self._read:
             self._refuse_other_kinds(data)
-            if self._decoder is None and data[:2] in BYTE_ORDER_MARKS:
-                self._decoder = codecs.getincrementaldecoder(BYTE_ORDER_MARKS[data[:2]])()
+            marked = next((name for mark, name in BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
+            if self._decoder is None and marked is not None:
+                self._decoder = codecs.getincrementaldecoder(marked)()
         first = not self._read
         self._read += len(data)
         if self._decoder is not None:
@@ -332,9 +339,9 @@ def _csv_options(path: Path, reading: Reading) -> tuple[list[str], dict[str, Any
     separator = _separator(path, reading.encoding)
     with _text_of(path, reading.encoding) as file:
         header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, sep=separator)
-    names = [str(name).strip() for name in header.iloc[0]]
+    names = [str(name).strip("\ufeff").strip() for name in header.iloc[0]]  # a mark of bytes that stands there twice
     _refuse_bad_names(names, path)
-    _refuse_blanks_between(names, path, reading.encoding)
+    _refuse_other_signs(names, path, reading.encoding)
     blank = len(names) > 1  # in a file of one column blank lines are its missing values
     how = {"sep": separator, "keep_default_na": False, "index_col": False, "skip_blank_lines": blank}
     decimal, thousands = reading.decimal, None
@@ -347,13 +354,18 @@ def _csv_options(path: Path, reading: Reading) -> tuple[list[str], dict[str, Any
     return names, how
 
 
-def _refuse_blanks_between(names: list[str], path: Path, encoding: str | None) -> None:
-    """Refuse a table printed with blanks between its columns."""
-    if len(names) > 1 or len(names[0].split()) < FEWEST_PRINTED:
+def _refuse_other_signs(names: list[str], path: Path, encoding: str | None) -> None:
+    """Refuse a table with blanks or rare signs between its cells, or with cells in single quotation marks."""
+    if all(len(name) > 1 and name[0] == name[-1] == "'" for name in names):
+        raise InputError(f"'{path}' has its cells in single quotation marks; save it with double ones, or with none.")
+    if len(names) > 1:
         return
     lines = _first_lines(path, 2, encoding)
-    if len({len(line.split()) for line in lines}) == 1 and len(lines) > 1:
-        raise InputError(f"'{path}' has blanks between its cells; save it with commas or tabs between them.")
+    for sign in (None, *OTHER_SIGNS):
+        cells = {len(line.split(sign)) for line in lines}
+        if len(lines) > 1 and len(cells) == 1 and max(cells) >= FEWEST_PRINTED:
+            what = "blanks" if sign is None else f"the sign {sign!r}"
+            raise InputError(f"'{path}' has {what} between its cells; save it with commas or tabs between them.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -546,7 +558,8 @@ def _parquet_sentences(path: Path) -> Iterator[None]:
 
 
 def _named(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """With names of text, and without an index."""
+    """With names of text, and a named index as the columns that it is in the file."""
+    frame = frame.reset_index([name for name in frame.index.names if name is not None])
     frame.columns = [str(name) for name in frame.columns]
     _refuse_bad_names(list(frame.columns), path)
     return frame.reset_index(drop=True)

@@ -10,6 +10,13 @@ from typing import Any
 from policytree.exceptions import quoted
 
 THOUSANDS, PERCENT, DECIMAL_COMMA = "thousands", "percent", "decimal comma"
+POINTS, APOSTROPHES = "points and decimal comma", "apostrophes"
+OPTIONS = {  # that read such texts
+    THOUSANDS: "--thousands ,",
+    DECIMAL_COMMA: "--decimal ,",
+    POINTS: "--thousands . --decimal ,",
+    APOSTROPHES: '--thousands "\'"',
+}
 WORD, UNITS, OTHER = "word", "units", "other"
 LIMITS = tuple("<>≤≥")  # of detection: "<0.5" is not a missing value
 FEW_WORDS = 3  # so many different words among numbers may stand for missing values
@@ -32,6 +39,8 @@ def number_of(text: str, decimal: str = ".", thousands: str | None = None) -> fl
     text = text.strip().translate(_MINUS)
     if _SPACED.fullmatch(text):
         text = re.sub(_SPACE, "", text)
+    if thousands == "'":
+        text = text.replace("\u2019", "'")
     if thousands is not None and thousands in text:
         if not _GROUPED[thousands].fullmatch(text):
             return None
@@ -61,7 +70,8 @@ class Unread:
         Its position, from 0.
     count, n : int
         How many there are, among how many rows.
-    cause : {"thousands", "percent", "decimal comma", "word", "units", "other"}
+    cause : str
+        One of the constants above.
     words : tuple of str
         The different ones, if there are few.
     """
@@ -81,6 +91,8 @@ class Unread:
             THOUSANDS: "a comma between thousands",
             PERCENT: "a percent sign",
             DECIMAL_COMMA: "a decimal comma",
+            POINTS: "a point between thousands and a decimal comma",
+            APOSTROPHES: "an apostrophe between thousands",
             WORD: f"{words}, perhaps for a missing value",
             UNITS: "a line of units, or a second header",
             OTHER: "text",
@@ -111,6 +123,10 @@ def unread(values: Iterable[Any]) -> Unread | None:
     elif commas and len(commas) >= len(texts) - FEW_WORDS:
         decimal = [text for text in commas if _DECIMAL_COMMA.fullmatch(text) and not _is_grouped(text)]
         cause, told = (DECIMAL_COMMA, decimal[0]) if decimal else (THOUSANDS, commas[0])
+    elif _mostly(texts, ",", "."):
+        cause = POINTS
+    elif _mostly(texts, ".", "'"):
+        cause = APOSTROPHES
     elif len(texts) == 1 and count == 1 and first[next(iter(first))] == 0 and numbers:
         cause = UNITS
     elif len(texts) <= FEW_WORDS and numbers > count and not any(text[:1] in LIMITS for text in texts):
@@ -119,6 +135,12 @@ def unread(values: Iterable[Any]) -> Unread | None:
         cause = OTHER
     row = next(row for text, row in first.items() if text.strip() == told)
     return Unread(told, row, count, n, cause, tuple(texts[:FEW_WORDS]))
+
+
+def _mostly(texts: list[str], decimal: str, thousands: str) -> bool:
+    """Whether texts are numbers with these signs, but for a few words."""
+    read = sum(number_of(text, decimal, thousands) is not None for text in texts)
+    return read > 0 and read >= len(texts) - FEW_WORDS
 
 
 def _is_grouped(text: str) -> bool:
@@ -133,6 +155,10 @@ def python_remedy(cause: str, argument: str) -> str:
         PERCENT: f"remove it by {argument}.str.rstrip('% ').astype(float).",
         DECIMAL_COMMA: f"write points by {argument}.str.replace(',', '.').astype(float), or read the file with "
         "decimal=','.",
+        POINTS: f"write {argument}.str.replace('.', '').str.replace(',', '.').astype(float), or read the file with "
+        "thousands='.', decimal=','.",
+        APOSTROPHES: f"remove them by {argument}.str.replace(\"'\", '').astype(float), or read the file with "
+        'thousands="\'".',
         WORD: f"make missing values of them by pd.to_numeric({argument}, errors='coerce').",
         UNITS: "leave that row out, and convert the others to numbers.",
         OTHER: "convert them to numbers.",

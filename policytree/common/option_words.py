@@ -9,15 +9,16 @@ from collections.abc import Iterable
 
 
 def typed(value: object) -> str:
-    """One value as it is typed in a shell."""
-    return shlex.quote(str(value))
+    """One value as it is typed in a shell; in quotes also where it ends like a sentence, so that it ends there."""
+    text = str(value)
+    return f"'{text}'" if text.endswith(".") and shlex.quote(text) == text else shlex.quote(text)
 
 
 def comma_list(values: Iterable[object]) -> str:
     """Values in one option, separated by commas; those that hold one stand in double quotes, as CSV has them."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
-    return line.getvalue()
+    csv.writer(line).writerow(values)  # which quotes values that hold the end of a line, "\r\n"
+    return line.getvalue().removesuffix("\r\n")
 
 
 def typed_list(values: Iterable[object]) -> str:

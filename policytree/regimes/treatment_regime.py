@@ -227,12 +227,14 @@ class TreatmentRegime(NestedParameters):
     @property
     def direction(self) -> str:
         """Whether larger outcomes are better ("maximize") or smaller ones ("minimize")."""
-        return (
-            self.estimators(1 if self.stages is None or isinstance(self.stages, DRPolicyTree) else len(self.stages))[
-                0
-            ].direction
-            or "maximize"
-        )
+        n_stages = 1 if self.stages is None or isinstance(self.stages, DRPolicyTree) else len(self.stages)
+        return self.estimators(n_stages)[0].direction or "maximize"
+
+    @property
+    def stated_direction(self) -> str | None:
+        """The direction that somebody gave an estimator of a stage; None if nobody did."""
+        each = [self.stages] if self.stages is None or isinstance(self.stages, DRPolicyTree) else self.stages
+        return next((one.direction for one in each if one is not None and one.direction is not None), None)
 
     def visible(self, s: int) -> Any:
         """What the rule of stage ``s`` (0, 1, ...) may look at: "all", "current" or a list of columns."""

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.close_names import no_such_column
-from policytree.data.feature_encoder import LARGEST_INTEGER
+from policytree.common.validation import is_whole
+from policytree.data.feature_encoder import LARGEST_INTEGER, object_numbers
 from policytree.exceptions import InputError, quoted
-from policytree.study_check.columns import column_findings, value_text
+from policytree.study_check.columns import DURATIONS, column_findings, value_text
 
 MOST_CATEGORIES = 50  # text columns with more values are names or keys, unless they are named as covariates
 
@@ -92,9 +93,11 @@ def default_covariates(
             )
         if pd.api.types.is_datetime64_any_dtype(column):
             notes.append(f"Column {name!r} holds dates and was left out of the covariates.")
-        elif not pd.api.types.is_numeric_dtype(column) and column.nunique() > MOST_CATEGORIES:
+        elif pd.api.types.is_timedelta64_dtype(column):
+            notes.append(f"Column {name!r} holds durations and was left out of the covariates. {DURATIONS}")
+        elif not _are_numbers(column) and column.nunique() > MOST_CATEGORIES:
             notes.append(_left_out(column))
-        elif pd.api.types.is_integer_dtype(column) and _beyond_float(column):
+        elif _beyond_float(column):
             notes.append(
                 f"Column {name!r} holds whole numbers beyond 2**53, as ids do, which no floating-point number tells "
                 "apart; it was left out of the covariates."
@@ -106,8 +109,18 @@ def default_covariates(
     return chosen, notes
 
 
+def _are_numbers(column: pd.Series) -> bool:
+    """Whether a column holds numbers, if need be as Python's objects, such as decimal ones."""
+    if column.dtype == object:
+        return object_numbers(column.tolist()) is not None
+    return bool(pd.api.types.is_numeric_dtype(column))
+
+
 def _beyond_float(column: pd.Series) -> bool:
     present = column.dropna()
+    objects = column.dtype == object and all(map(is_whole, present))
+    if not objects and not pd.api.types.is_integer_dtype(column):
+        return False
     return bool(len(present)) and max(abs(int(present.min())), abs(int(present.max()))) > LARGEST_INTEGER
 
 

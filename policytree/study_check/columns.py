@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import unicodedata
 from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
+from policytree.common.number_texts import OPTIONS, WORD, unread
+from policytree.common.option_words import typed
 from policytree.problem.split_columns import LEVELS_TO_GROUP
 from policytree.study_check.findings import AFTER_TREATMENT, ID, RARE_CATEGORIES, Finding
 from policytree.study_check.names import is_id, later_words
@@ -21,6 +24,7 @@ TEXT_SAMPLE = 2_000  # distinct texts looked at for their form
 FORM_SHARE = 0.8  # of the distinct texts that look like dates
 NUMBER_SHARE = 0.6  # of those that look like numbers: "2, 4, more" are numbers
 FEW_CODES = 10
+DURATIONS = "Turn it into a number, of days or hours."
 MOSTLY_MISSING = 0.5
 # Numbers that programs and questionnaires write for a missing value.
 SENTINELS = frozenset(
@@ -31,6 +35,9 @@ SENTINELS = frozenset(
 ) | {-7, -8, -9}  # fmt: skip
 MOST_SENTINELS = 4  # in one column, such as 96 to 99 for "refused", "does not know", ...
 ISOLATED = 0.5  # of the range of all other values: the gap to the nearest of them
+FAR = 10.0  # the same of any number that repeats
+BELOW_ZERO, ISOLATED_BELOW = frozenset(range(-6, 0)), 0.2  # the same of the only negative number, if it repeats
+MOST_DIGITS = 1e16  # below it a whole number is written without an exponent
 FEWEST_OTHERS = 4  # different values beside sentinels
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?")
 _DATE = re.compile(
@@ -65,8 +72,7 @@ def column_findings(column: pd.Series, outcome_name: str | None) -> list[Finding
     if not is_text(column):
         if not pd.api.types.is_numeric_dtype(column.dtype):
             if pd.api.types.is_timedelta64_dtype(column.dtype):
-                how = "Turn it into a number, of days or hours."
-                return [*found, Finding("warning", "durations", str(column.name), "holds durations", how)]
+                return [*found, Finding("warning", "durations", str(column.name), "holds durations", DURATIONS)]
             return [*found, _date_finding(str(column.name), str(present.iloc[0]))]
         return found + sentinel_findings(column) + _id_of_numbers(column, present, n_values)
     present = present.astype(str)
@@ -74,10 +80,12 @@ def column_findings(column: pd.Series, outcome_name: str | None) -> list[Finding
 
 
 def alike(labels: Iterable[str]) -> str:
-    """Labels that differ only in case or blanks, as text; "" if there are none."""
+    """Labels that differ only in case or blanks, invisible letters among them, as text; "" if there are none."""
     spellings: dict[str, list[str]] = {}
     for label in labels:
-        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+        normal = unicodedata.normalize("NFKC", label)
+        seen = "".join(letter for letter in normal if unicodedata.category(letter) != "Cf")
+        spellings.setdefault(" ".join(seen.split()).casefold(), []).append(label)
     groups = [" and ".join(map(repr, sorted(group))) for group in spellings.values() if len(group) > 1]
     return "; ".join(groups[:3]) + ("; ..." if len(groups) > 3 else "")
 
@@ -124,13 +132,16 @@ def sentinel_findings(column: pd.Series) -> list[Finding]:
     values = column.dropna().to_numpy(dtype=np.float64)
     distinct, counts = np.unique(values[np.isfinite(values)], return_counts=True)
     low, high = (_codes_at(distinct, end) for end in (range(len(distinct)), range(len(distinct) - 1, -1, -1)))
-    tried = ([*low, *high], low, high)
-    codes = next((each for each in tried if each and _isolated(distinct, each)), [])
+    tried = [(each, ISOLATED) for each in ([*low, *high], low, high)]
+    tried += [([k], FAR) for k in (0, len(distinct) - 1) if len(distinct) and counts[k] > 1]
+    if len(distinct) > 1 and distinct[0] in BELOW_ZERO and counts[0] > 1 and distinct[1] >= 0:
+        tried.append(([0], ISOLATED_BELOW))
+    codes = next((each for each, gap in tried if each and _isolated(distinct, each, gap)), [])
     lowest = np.delete(distinct, codes).min(initial=np.inf)
     found = [k for k in codes if counts[k] > 1 or (distinct[k] < -9 and lowest >= 0)]
     if not found:
         return []
-    texts = [f"{distinct[k]:g}" if abs(distinct[k]) < 1e6 else str(int(distinct[k])) for k in sorted(found)]
+    texts = [_as_written(float(distinct[k])) for k in sorted(found)]
     rows = int(counts[found].sum())
     others = np.delete(distinct, found)
     what = (
@@ -144,6 +155,10 @@ def sentinel_findings(column: pd.Series) -> list[Finding]:
     return [Finding("warning", "sentinel", str(column.name), what, how, rows=rows)]
 
 
+def _as_written(number: float) -> str:
+    return str(int(number)) if number.is_integer() and abs(number) < MOST_DIGITS else str(number)
+
+
 def _codes_at(distinct: np.ndarray, end: range) -> list[int]:
     """Positions of sentinels at one end of sorted values, from outside in."""
     found: list[int] = []
@@ -154,13 +169,13 @@ def _codes_at(distinct: np.ndarray, end: range) -> list[int]:
     return found
 
 
-def _isolated(distinct: np.ndarray, codes: list[int]) -> bool:
-    """Whether extreme values lie apart from all others by a large part of the range of these."""
+def _isolated(distinct: np.ndarray, codes: list[int], apart: float) -> bool:
+    """Whether extreme values lie apart from all others by that part of the range of these."""
     others, ends = np.delete(distinct, codes), distinct[codes]
     if len(others) < FEWEST_OTHERS:
         return False
     gap = np.minimum(np.abs(ends - others[0]), np.abs(ends - others[-1])).min()
-    return bool(gap >= ISOLATED * (others[-1] - others[0]))
+    return bool(gap >= apart * (others[-1] - others[0]))
 
 
 def _id_of_numbers(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]:
@@ -207,10 +222,16 @@ def _text(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]
     if sum(numeric) >= 2 and np.mean(numeric) >= NUMBER_SHARE and not chosen:
         others = [text for text, ok in zip(texts, numeric, strict=True) if not ok]
         what = "holds numbers stored as text" + (f", because of values such as {_some(others)}" if others else "")
+        why = unread(present.iloc[:TEXT_SAMPLE])
         how = (
             "Turn it into numbers (a detection limit into half of it, 'n/a' into a missing value): as text it is a "
             "category, and no rule can ask whether it is high or low."
         )
+        if why is not None and why.cause == WORD:
+            option = typed(f"{name}={','.join(why.words)}")
+            how += f" If it stands for a missing value, say --na-values {option} (in Python: pd.to_numeric)."
+        elif why is not None and why.cause in OPTIONS:
+            how += f" It is read as numbers by {OPTIONS[why.cause]} (in Python: pd.read_csv has such arguments)."
         return [Finding("warning", "numbers as text", name, what, how)]
     if np.mean([bool(_DATE.fullmatch(text)) for text in texts]) >= FORM_SHARE:
         return [_date_finding(name, texts[0])]

@@ -147,7 +147,7 @@ def _together(numeric: list[np.ndarray], y: np.ndarray) -> list[Finding]:
     columns = [np.where(np.isnan(v), np.nanmean(v), v) for v in numeric if not np.isnan(v).all()]
     if len(columns) < 2 or len(y) < 5 * len(columns) + FEWEST_ROWS:
         return []
-    A = np.column_stack(columns)
+    A = np.column_stack([v / max(float(np.abs(v).max()), np.finfo(float).tiny) for v in columns])  # squares overflow
     A = A - A.mean(axis=0)
     scale = A.std(axis=0)
     A = A[:, scale > 0] / scale[scale > 0]

@@ -29,6 +29,7 @@ from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacked import expanded
 from policytree.weighting.stacking import (
+    OUTCOME_LEARNERS,
     PROPENSITY_LEARNERS,
     OutcomeStack,
     PropensityStack,
@@ -143,7 +144,9 @@ def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random
 
 
 def resolve_outcomes(learner: Any, y: np.ndarray, has_covariates: bool, random_state):
-    """As :func:`resolve_regression`, but the default is one stack for all treatments."""
+    """As :func:`resolve_regression`, but "auto" is one stack for all treatments, and a name one learner of it."""
+    if isinstance(learner, str) and learner in OUTCOME_LEARNERS:
+        return OutcomeStack(_is_binary(y), (learner,)) if has_covariates else DummyRegressor()
     if _is_auto(learner) and has_covariates:
         return OutcomeStack(_is_binary(y))
     return resolve_regression(learner, y, has_covariates, random_state)

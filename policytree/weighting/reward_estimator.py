@@ -65,6 +65,9 @@ class NuisanceArguments(BesideArguments, total=False):
     regression: PerTreatment | None
 
 
+MIXTURES = {"treatment": "propensity", "outcomes": "regression"}  # of what defaults mix learners, and its nuisance
+
+
 @dataclass(eq=False, repr=False)
 class RewardEstimator(NestedParameters):
     """Estimate every person's reward under every treatment, an (n, K) frame, from a trial or an observational study.
@@ -78,7 +81,8 @@ class RewardEstimator(NestedParameters):
     model_regression : "auto", scikit-learn regressor or classifier, or mapping of treatment to one
         Outcome model, fitted per treatment. "auto" mixes ridge (for 0/1 outcomes: logistic) regression and boosted
         small trees, each within every treatment and over all of them, by their out-of-fold errors
-        (:class:`policytree.weighting.stacking.OutcomeStack`); predictions of 0/1 outcomes stay within. A classifier's
+        (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted", "linear over arms" or "boosted
+        over arms" is one of these alone; predictions of 0/1 outcomes stay within. A classifier's
         prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they
         are, one indicator column per category); those that refuse missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
@@ -882,38 +886,58 @@ class RewardEstimator(NestedParameters):
         return pd.DataFrame(values, index=index, columns=self.treatments_)
 
     @property
-    def second_best_learner_(self) -> str | None:
-        """The learner of the default mixture whose propensities have the second least error; None without a mixture."""
-        models = self.models_propensity_
-        return getattr(models[0], "second_best", None) if models else None
+    def second_best_learners_(self) -> dict[str, str]:
+        """By "treatment" and "outcomes", where a default mixture was fitted: its learner of second least error.
 
-    def by_propensity_learner(self, learner: str) -> Self:
-        """A copy that judges new rows by the propensities of one learner of the default mixture.
+        Of outcomes, the best learner of the other family (linear or boosted) than the best one's.
+        """
+        found = {of: getattr(next(iter(models), None), "second_best", None) for of, models in self._mixtures().items()}
+        return {of: learner for of, learner in found.items() if learner is not None}
+
+    def learners(self) -> list[tuple[str, str]]:
+        """What the models of a default mixture are of, "treatment" or "outcomes", with each of its learners."""
+        return [
+            (of, learner)
+            for of, models in self._mixtures().items()
+            for learner in getattr(next(iter(models), None), "learners", ())
+        ]
+
+    def by_learner(self, of: str, learner: str) -> Self:
+        """A copy that judges new rows by one learner of a default mixture, and otherwise by the same models.
 
         Parameters
         ----------
-        learner : {"shares", "logit", "boosted"}
+        of : {"treatment", "outcomes"}
+            Whose models are replaced.
+        learner : str
+            Of treatment "shares", "logit" or "boosted"; of outcomes "linear", "boosted", "linear over arms" or
+            "boosted over arms".
 
         Raises
         ------
         InputError
-            If propensities were not estimated by a mixture with that learner.
+            If these models are no mixture with that learner.
         """
         check_is_fitted(self, "rewards_")
-        models = self.models_propensity_ or ()
+        models = self._mixtures()[of]
         if not models or not all(learner in getattr(model, "learners", ()) for model in models):
-            raise InputError(f"No {learner!r} was fitted as a model of treatment: model_propensity is not 'auto'.")
+            argument = f"model_{MIXTURES[of]}"
+            raise InputError(f"No {learner!r} was fitted as a model of {of}: {argument} is not 'auto'.")
         other = copy.copy(self)
 
         def alone(repeat: CrossFitted) -> CrossFitted:
-            assert repeat.propensity is not None, "there are models of treatment"
-            stacks: tuple[Any, ...] = repeat.propensity.models
-            chosen = tuple(stack.alone(learner) for stack in stacks)
-            return replace(repeat, propensity=replace(repeat.propensity, models=chosen))
+            part: Any = getattr(repeat, MIXTURES[of])
+            return replace(repeat, **{MIXTURES[of]: replace(part, models=tuple(m.alone(learner) for m in part.models))})
 
         other.repeats_ = tuple(map(alone, self.repeats_))
-        other.models_propensity_ = all_models(other.repeats_, "propensity")
+        name = f"models_{MIXTURES[of]}_"
+        setattr(other, name, all_models(other.repeats_, MIXTURES[of]))
         return other
+
+    def _mixtures(self) -> dict[str, tuple[Any, ...]]:
+        """The models of every fold, by what they are of; none where nothing was estimated."""
+        parts = {of: [getattr(repeat, name) for repeat in self.repeats_] for of, name in MIXTURES.items()}
+        return {of: tuple(m for part in found if part is not None for m in part.models) for of, found in parts.items()}
 
 
 def _finite(rewards: np.ndarray, observed: Observed, treatments: np.ndarray) -> pd.DataFrame:

@@ -377,6 +377,10 @@ class StackedOutcomes:
         At least 0; every arm's sum to one.
     limits : tuple of two floats
         Predictions are kept within these: 0 and 1 for a binary outcome.
+    learners : tuple of L str
+        Their kinds.
+    errors : ndarray of shape (L,)
+        Squared errors out of fold, summed over all folds.
     targeting : Targeting or None
     """
 
@@ -384,7 +388,24 @@ class StackedOutcomes:
     stages: np.ndarray
     weights: np.ndarray
     limits: tuple[float, float]
+    learners: tuple[str, ...]
+    errors: np.ndarray
     targeting: Targeting | None = None
+
+    @property
+    def second_best(self) -> str | None:
+        """The best learner that is not of the best one's family (linear or boosted): another view of the outcomes.
+
+        None if all are of one family.
+        """
+        best, *others = (self.learners[at] for at in np.argsort(self.errors, kind="stable"))
+        family = best.split()[0]
+        return next((name for name in others if name in OUTCOME_LEARNERS and name.split()[0] != family), None)
+
+    def alone(self, learner: str) -> StackedOutcomes:
+        """One of the learners in place of the mixture; targeting, which belongs to the mixture, is left out."""
+        chosen = np.array([[float(name == learner)] for name in self.learners])
+        return replace(self, weights=np.tile(chosen, self.weights.shape[1]), targeting=None)
 
     def untargeted(self, Z: np.ndarray) -> np.ndarray:
         """The mixture itself, (n, K)."""
@@ -451,7 +472,13 @@ def _targeting(predictions, propensity, observed: Observed, rows: np.ndarray) ->
     return Targeting(centre, scale, coefficients)
 
 
-LEARNERS = ("linear", "boosted", "linear over arms", "boosted over arms")
+OUTCOME_LEARNERS = {
+    "linear": "penalised linear models",
+    "boosted": "boosted trees",
+    "linear over arms": "a penalised linear model of all arms",
+    "boosted over arms": "boosted trees of all arms",
+}
+EVENTS = "events"  # the models of the event as one more learner of times
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,20 +489,27 @@ class OutcomeStack:
     ----------
     binary : bool
         Whether all outcomes are 0 or 1: they are then classified, and predictions stay within.
+    learners : tuple of str
+        Some of ``OUTCOME_LEARNERS``.
     """
 
     binary: bool
+    learners: tuple[str, ...] = tuple(OUTCOME_LEARNERS)
 
     def fits(self, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
         """What there is to fit: every learner in every fold."""
-        kinds, K = list(LEARNERS), observed.n_arms
-        if len(Z) * (Z.shape[1] + 1) * (K + 1) > MOST_INTERACTIONS:
-            kinds.remove("linear over arms")
+        K = observed.n_arms
         ZA, weight = np.column_stack([Z, observed.arm.astype(np.float64)]), observed.sample_weight
         return [
             FoldFits(partial(_fit_outcomes, kind, K, self.binary), ZA, observed.y, plan, observed.seen, weight)
-            for kind in kinds
+            for kind in self._affordable(Z, K)
         ]
+
+    def _affordable(self, Z: np.ndarray, n_arms: int) -> tuple[str, ...]:
+        """The learners, without the one whose table would be too large, if there are others."""
+        if len(self.learners) == 1 or len(Z) * (Z.shape[1] + 1) * (n_arms + 1) <= MOST_INTERACTIONS:
+            return self.learners
+        return tuple(name for name in self.learners if name != "linear over arms")
 
     def mixed(self, fits: list[CrossFit], Z: np.ndarray, observed: Observed, propensity: np.ndarray | None):
         """The mixture that fits best out of fold, targeted if propensities are known.
@@ -483,7 +517,8 @@ class OutcomeStack:
         Parameters
         ----------
         fits : list of CrossFit
-            Of the learners, with (n, S) out-of-fold predictions for the arm that each row got.
+            Of the learners, with (n, S) out-of-fold predictions for the arm that each row got; then, where outcomes are
+            times, of the models of the event.
         Z : ndarray of shape (n, q)
         observed : Observed
         propensity : ndarray of shape (n, K), or None
@@ -497,16 +532,22 @@ class OutcomeStack:
         """
         plan, n_arms = fits[0].folds, observed.n_arms
         stages, weights = np.zeros((2, len(fits), n_arms))
+        summed = np.zeros(len(fits))
         for k in range(n_arms):
             own = (observed.arm == k) & (observed.weight > 0)
             y, w = observed.y[own], observed.weight[own]
             errors = [w @ (fit.predictions[own] - y[:, None]) ** 2 for fit in fits]
             stages[:, k] = [e.argmin() for e in errors]
+            summed += [e.min() for e in errors]
             best = np.column_stack([fit.predictions[own, int(s)] for fit, s in zip(fits, stages[:, k], strict=True)])
             weights[:, k] = convex_weights(best, y, w)
         limits = (0.0, 1.0) if self.binary else (-np.inf, np.inf)
+        learners = self._affordable(Z, n_arms)
+        learners += (EVENTS,) * (len(fits) - len(learners))
         models = [
-            StackedOutcomes(tuple(fit.models[f] for fit in fits), stages.astype(np.int64), weights, limits)
+            StackedOutcomes(
+                tuple(fit.models[f] for fit in fits), stages.astype(np.int64), weights, limits, learners, summed
+            )
             for f in range(plan.n_folds)
         ]
         predictions = np.empty((len(Z), n_arms))
@@ -517,7 +558,7 @@ class OutcomeStack:
         targeted = np.empty_like(predictions)
         for f, (train, test) in enumerate(plan.splits()):
             targeting = _targeting(predictions, propensity, observed, train)
-            models[f] = StackedOutcomes(models[f].models, models[f].stages, weights, limits, targeting)
+            models[f] = replace(models[f], targeting=targeting)
             targeted[test] = np.clip(targeting.adjusted(predictions[test]), *limits)
         return targeted, tuple(models)
 
@@ -641,6 +682,9 @@ PROPENSITY_LEARNERS = {
     "logit": "a penalised logit",
     "boosted": "boosted trees",
 }
+
+
+LEARNERS_OF = {"treatment": PROPENSITY_LEARNERS, "outcomes": OUTCOME_LEARNERS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,8 @@ def test_it_says_on_which_rows_and_keeps_standard_output_clean(designed, new):
     assert evaluated(folder / "out" / "tree.json", new)["values"] == same["values"]
     other = evaluated(folder / "out" / "tree.json", new, "--propensity", "estimated")
     assert other["values"] != same["values"] and "In the design they were known (0.5 for drug)" in other["about"]
-    assert same["second_opinion"] is None and other["second_opinion"]["model"]
+    assert same["second_opinions"] == []
+    assert [each["of"] for each in other["second_opinions"]] == ["treatment", "outcomes"]
     assert all(line == line.rstrip() for line in out.splitlines())
 
 

@@ -8,6 +8,7 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyreadstat
 import pytest
 
 from policytree import DRPolicyTree, Study, cross_val_policy_value
+from policytree.cli.reading import Reading
 from policytree.cli.tables import read_table
 from policytree.exceptions import InputError
 from tests.cli.running import refused, run
@@ -53,6 +55,17 @@ def some(value, rows=10, of="y") -> Callable[[], pd.DataFrame]:
 
 def comma(number: float) -> str:
     return str(number).replace(".", ",")
+
+
+def european(number: float) -> str:
+    """A number as 1.234,50."""
+    return f"{number * 1000:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+def notes_first(path: Path) -> None:
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"see the other sheet": []}).to_excel(book, sheet_name="notes", index=False)
+        people().to_excel(book, sheet_name="the data", index=False)
 
 
 def sas(path: Path) -> None:
@@ -226,6 +239,45 @@ CASES = [
          refused=("--outcome holds values beyond 1e+151, too large to compute with; rescale it",)),
     Case("constants.csv", csv(lambda: people(age=1, bmi=2.5, sex="f", city="K")), says=("city is K in all rows",)),
     Case("tiny.csv", csv(lambda: people(y=people()["y"] * 1e-310)), says=("rows 240",)),
+    Case("true and false.csv", csv(lambda: people(arm=people()["arm"] == "drug")), says=("covariates age, bmi",)),
+    Case("carets.csv", csv(people, sep="^"), refused=("has the sign '^' between its cells; save it with commas",),
+         in_python=False),
+    Case("single quotes.csv", csv(people, quoting=1, quotechar="'"),
+         refused=("has its cells in single quotation marks; save it with double ones",), in_python=False),
+    Case(
+        "points and commas.csv",
+        csv(lambda: people(y=people()["y"].map(european), bmi=people()["bmi"].map(comma))),
+        refused=("in 240 of 240 rows", "(a point between thousands and a decimal comma)"),
+        remedy=("--thousands", ".", "--decimal", ","), rows=240,
+    ),
+    Case("header again.csv", lambda path: path.write_text(people().to_csv(index=False) * 2),
+         refused=("the first 'y' in row 241 below the header (a line of units, or a second header); delete that line",),
+         in_python=False),
+    Case("no outcomes.csv", csv(lambda: people(y=np.nan)), refused=("has no value in any row; name another column",),
+         in_python=False),
+    Case("notes first.xlsx", notes_first,
+         refused=("Sheet 'notes' of", "has a header but no rows", "its other sheets are 'the data' (--sheet)"),
+         in_python=False),
+    Case("utf-32.csv", csv(people, encoding="utf-32")),
+    Case("two marks.csv", lambda path: path.write_text("\ufeff" + people().to_csv(index=False), "utf-8-sig")),
+    Case(
+        "a word of a covariate.csv", csv(some(".", 20, "bmi")),
+        says=("because of values such as '.'", "If it stands for a missing value, say --na-values 'bmi=.'"),
+        in_python=False,
+    ),
+    Case("invisible.csv", csv(lambda: people(arm=_with_suffix(people()["arm"], "\u200b"))),
+         says=("labels that only case or blanks tell apart: 'drug' and 'drug\\u200b'",)),
+    Case("decimals.parquet", lambda path: people(bmi=people()["bmi"].map(lambda v: Decimal(str(v)))).to_parquet(path)),
+    Case("an index.parquet", lambda path: people().set_index("age").to_parquet(path)),
+    Case("durations.parquet", lambda path: people(seen=pd.to_timedelta(np.arange(N), "D")).to_parquet(path),
+         says=("Column 'seen' holds durations and was left out of the covariates. Turn it into a number",)),
+    Case("large.csv", csv(lambda: people(bmi=people()["bmi"] * 1e300)),
+         refused=("Column 'bmi' holds values beyond 1e+100, too large to compute with",), in_python=False),
+    Case("long ids.csv", csv(lambda: people(pid=[10**25 + k for k in range(N)])),
+         says=("Column 'pid' holds whole numbers beyond 2**53",)),
+    Case("one under all.csv", csv(some(-1, 30, "bmi")), says=("read it as one: --na-values bmi=-1",)),
+    Case("far off.csv", csv(some(1e30, 30, "bmi")), says=("read it as one: --na-values bmi=1e+30",)),
+    Case("beside the point.csv", csv(some(999.9, 30, "bmi")), says=("read it as one: --na-values bmi=999.9",)),
 ]  # fmt: skip
 BY_NAME = {case.name: case for case in CASES}
 TAKEN = [case.name for case in CASES if not case.refused]
@@ -248,7 +300,7 @@ def written(tmp_path) -> Callable[[str], tuple[Case, Path]]:
 
 def str_of(cell: object) -> str:
     """A cell as text, whatever kind of number or text it is."""
-    return f"{float(cell):g}" if isinstance(cell, (int, float)) else str(cell)
+    return f"{float(cell):g}" if isinstance(cell, (int, float, Decimal)) else str(cell)
 
 
 def check(path: Path, *more: str) -> tuple[int, str, str]:
@@ -381,3 +433,50 @@ def test_one_outcome_for_all_is_serious_in_python(written):
     _, path = written("one outcome.csv")
     found = Study(read_table(path).frame, treatment="arm", outcome="y").check().of("serious")
     assert [(finding.kind, finding.found) for finding in found] == [("constant outcome", "is 3 in all rows")]
+
+
+@pytest.mark.parametrize("word", [".", "n.a.", "-", "---", "?", "\\N", "#DIV/0!", "n. a.", "$x"])
+def test_suggested_values_can_be_pasted(tmp_path, word):
+    """Also where a value ends like the sentence."""
+    some(word)().to_csv(tmp_path / "word.csv", index=False)
+    said = check(tmp_path / "word.csv")[2]
+    assert ".." not in said
+    option = said.partition("if so, say ")[2].strip().removesuffix(".")
+    code, _, err = check(tmp_path / "word.csv", *shlex.split(option), "--missing-outcome", "weight")
+    assert code == 0, (said, err)
+
+
+@pytest.mark.parametrize("sign", ["'", "\u2019"])
+def test_apostrophes_between_thousands_are_read_by_the_option_in_the_sentence(tmp_path, sign):
+    people(y=[f"{v * 1000:,.1f}".replace(",", sign) for v in people()["y"]]).to_csv(tmp_path / "swiss.csv", index=False)
+    said = check(tmp_path / "swiss.csv")[2]
+    refused((2, "", said), "(an apostrophe between thousands)")
+    option = shlex.split(said.partition("say ")[2].partition(" to read it")[0])
+    assert check(tmp_path / "swiss.csv", *option)[0] == 0
+    found = read_table(tmp_path / "swiss.csv", Reading(thousands=option[1])).frame["y"]
+    np.testing.assert_allclose(found, (people()["y"] * 1000).round(1))
+
+
+@pytest.mark.parametrize(("option", "value"), [("--na-values", "bmi="), ("--na-values", ","), ("--encoding", "")])
+def test_options_that_say_nothing_are_refused(written, option, value):
+    _, path = written("plain.csv")
+    refused(check(path, option, value), f"{option} ")
+
+
+def test_a_note_on_a_labelled_value_ends_when_it_is_read_as_missing(tmp_path):
+    ages = people()["age"].astype(float).where(np.arange(N) % 9 > 0, 99.0)
+    people(age=ages).to_stata(tmp_path / "codes.dta", write_index=False, value_labels={"age": {99: "refused"}})
+    path = tmp_path / "codes.dta"
+    assert "say --na-values age=99" in check(path)[1]
+    assert "refused" not in check(path, "--na-values", "age=99")[1]
+
+
+@pytest.mark.parametrize("name", ['c"d', "a, b", "x\ny", " "])
+def test_a_design_is_evaluated_whatever_its_covariates_are_called(tmp_path, name):
+    table = people().rename(columns={"age": name.strip() or "column 1"})
+    table.to_csv(tmp_path / "one.csv", index=False)
+    table.sample(frac=1, random_state=1).iloc[:-9].to_csv(tmp_path / "two.csv", index=False)
+    code, _, err = run("design", tmp_path / "one.csv", *ROLES, *QUICK, "-o", tmp_path / "out")
+    assert code == 0, err
+    code, _, err = run("evaluate", tmp_path / "out" / "tree.json", tmp_path / "two.csv")
+    assert code == 0, err

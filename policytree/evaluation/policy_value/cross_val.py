@@ -40,7 +40,6 @@ from policytree.evaluation.policy_value.gates import (
 )
 from policytree.evaluation.policy_value.optimism import Judgement, Optimism, optimism
 from policytree.evaluation.policy_value.refits import (
-    AUTO,
     Data,
     Judged,
     Refitter,
@@ -70,9 +69,11 @@ from policytree.trees.text import rule_sentence
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.reward_estimator import RewardEstimator
-from policytree.weighting.stacking import PROPENSITY_LEARNERS
+from policytree.weighting.stacking import LEARNERS_OF
 from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import is_structured
+
+AUTO = "auto"  # as a second opinion
 
 
 @shares_documentation(STUDY)
@@ -98,7 +99,7 @@ def cross_val_policy_value(
     randomized: bool | None = None,
     unit: str = "",
     rivals: Mapping[str, Any] | None = None,
-    second_opinion: str | None = AUTO,
+    second_opinion: str | Mapping[str, str] | None = AUTO,
     benchmarks: int = MOST_BENCHMARKS,
     validation: str = REPEATED,
     cv: int | Column | Any = None,
@@ -151,11 +152,12 @@ def cross_val_policy_value(
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
         :class:`policytree.PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the
         tree, net of costs; those whose ``fit`` takes ``T`` or ``sample_weight`` are given them.
-    second_opinion : {"auto", "shares", "logit", "boosted"} or None
-        A learner of the default models of treatment, by whose propensities alone the same rules are judged as well: the
-        table has the verdict of that. Intervals do not count how wrong models are; another model shows some of it.
-        "auto": where treatments were not drawn by lot and the default models were fitted, the one that has the second
-        least error in most refits. None: none.
+    second_opinion : "auto", mapping of str to str, or None
+        By "treatment" or "outcomes", a learner of the default models, by which alone the same rules are judged as well
+        (:meth:`policytree.RewardEstimator.by_learner` names them): the table has the verdict of each. Intervals do not
+        count how wrong models are; another model shows some of it. "auto": where treatments were not drawn by lot and
+        the default models were fitted, of both the one that has the second least error in most refits
+        (``second_best_learners_``). None: none.
     benchmarks : int
         Where treatments were not drawn by lot and a rule is recommended: so many covariates, those that explain most of
         treatment and outcome (by least squares), are hidden from all nuisance models in turn, to see whether a hidden
@@ -182,7 +184,7 @@ def cross_val_policy_value(
         Where to do the refits instead: anything with ``submit``, such as an executor of ``concurrent.futures`` or
         ``client.get_executor()`` of a dask client, whose workers are sent the data once.
     progress : callable, optional
-        Called as ``progress(done, total)`` after every refit.
+        Called as ``progress(done, total)`` after every refit, and after every fit with a hidden covariate.
 
     Returns
     -------
@@ -245,13 +247,11 @@ def cross_val_policy_value(
     check_choice(validation, "validation", DEFAULT_CV)
     refuse_unlearnable(estimator, seen if seen.instrument is None else seen.by_offer(), validation, cv)
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
-    teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
-    if second_opinion is not None:
-        check_choice(second_opinion, "second_opinion", (AUTO, *PROPENSITY_LEARNERS))
     check_count(benchmarks, "benchmarks", 0)
-    if second_opinion == AUTO and by_lot:
-        second_opinion = None
-    run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, other=second_opinion)
+    hides = 0 if by_lot or not benchmarks else benchmarks + 1  # fits on all rows, if a rule is recommended
+    teller = Teller(len(drawn.plans) * drawn.n_fits + hides, progress)
+    others = _asked_opinions(second_opinion, by_lot)
+    run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, others=others)
     refitter = Refitter(estimator, run, n_jobs, teller, executor)
     try:
         repetitions, judged_by = _repetitions(refitter, data, drawn, names, level)
@@ -273,9 +273,9 @@ def cross_val_policy_value(
         )
     why = by_chance(check, seen, propensity is not None, "treatment" if seen.instrument is None else "the offer")
     rewards = _rewards_check(data, drawn, repetitions, given, why)
-    second = _second(second_opinion, judged_by, data, drawn, names, level)
+    opinions = _opinions(judged_by, data, drawn, names, level)
     concealed = None
-    if benchmarks and not by_lot and compared(table.verdict) is not None:
+    if hides and compared(table.verdict) is not None:
         fit = {
             "Y": Y, "T": T, "X": X, "W": W, "groups": groups, "strata": strata, "sample_weight": sample_weight,
             **outcome,
@@ -283,32 +283,52 @@ def cross_val_policy_value(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OverlapWarning)  # the refits said so
             model = _all_rows(estimator, data, drawn, judged_by, random_state, fit)
+            teller.count()
             if model is not None:
                 rules = [codes_of(seen.treatments, repetition.policy, POLICY) for repetition in repetitions]
-                concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, fit)
-    evidence = Evidence(seen, ways, check, given, rewards, by_lot, table.verdict.rule, second, concealed)
+                concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, fit, teller.count)
+    teller.finish()
+    evidence = Evidence(seen, ways, check, given, rewards, by_lot, table.verdict.rule, opinions, concealed)
     verdict = table.verdict.through(gates_of(evidence))
     verdict = replace(verdict, words=replace(verdict.words, unit=short_unit(unit)))
-    table = replace(table, verdict=verdict, hidden=concealed)
-    if second is None:
-        return table
-    gates = gates_of(replace(evidence, second=None, hidden=None))
-    return replace(table, second_opinion=replace(second, verdict=second.verdict.through(gates)))
+    gates = gates_of(replace(evidence, opinions=(), hidden=None))
+    opinions = tuple(replace(each, verdict=each.verdict.through(gates)) for each in opinions)
+    return replace(table, verdict=verdict, hidden=concealed, second_opinions=opinions)
 
 
-def _second(
-    asked: str | None, judged_by: list[list[Judged]], data: Data, drawn: Validation, names: Rules, level: float
-) -> SecondOpinion | None:
-    """The verdict by other models of treatment; of "auto" the learner that has the second least error most often."""
-    votes = Counter(j.second_best for parts in judged_by for j in parts if j.second_best in j.other_rewards)
-    learner = asked if asked != AUTO else votes.most_common(1)[0][0] if votes else None
-    if learner is None:
-        return None
-    others = [[replace(j, rewards=j.other_rewards[learner], training=None) for j in part] for part in judged_by]
-    by_other = [_assembled(part, data, drawn, names) for part in others]
-    differences = _estimates(by_other, data.seen, drawn, level)[1]
-    verdict = _verdict(data, drawn, by_other, differences, level, names)[0]
-    return SecondOpinion(PROPENSITY_LEARNERS[learner], verdict)
+def _asked_opinions(asked: str | Mapping[str, str] | None, by_lot: bool) -> Mapping[str, str] | None:
+    """The learners that judge as well, by what they are models of; None: all, of which the refits choose."""
+    if asked is None:
+        return {}
+    if not isinstance(asked, Mapping):
+        check_choice(asked, "second_opinion", (AUTO,))
+        return {} if by_lot else None
+    for of, learner in asked.items():
+        check_choice(of, "second_opinion", LEARNERS_OF)
+        check_choice(learner, f"second_opinion[{of!r}]", LEARNERS_OF[of])
+    return asked
+
+
+def _opinions(
+    judged_by: list[list[Judged]], data: Data, drawn: Validation, names: Rules, level: float
+) -> tuple[SecondOpinion, ...]:
+    """The verdicts by other models; where all learners judged, by that of second least error in most refits."""
+    every = [j for parts in judged_by for j in parts]
+    found = []
+    for of in LEARNERS_OF:
+        learners = list(dict.fromkeys(learner for which, learner in every[0].other_rewards if which == of))
+        votes = Counter(j.second_best[of] for j in every if j.second_best.get(of) in learners)
+        if len(learners) > 1:
+            learners = [learner for learner, _ in votes.most_common(1)]
+        for learner in learners:
+            others = [
+                [replace(j, rewards=j.other_rewards[of, learner], training=None) for j in part] for part in judged_by
+            ]
+            by_other = [_assembled(part, data, drawn, names) for part in others]
+            differences = _estimates(by_other, data.seen, drawn, level)[1]
+            verdict = _verdict(data, drawn, by_other, differences, level, names)[0]
+            found.append(SecondOpinion(of, LEARNERS_OF[of][learner], verdict))
+    return tuple(found)
 
 
 def _all_rows(

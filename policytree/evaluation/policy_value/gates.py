@@ -8,7 +8,7 @@
     rewards            arms' mean rewards leave their raw means in a randomised study, leave the       cannot be said
                        range of outcomes, or rest on a few rows
     rows               fewer than 500 rows (clusters) of a study in which nobody drew treatments       fragile
-    other models       the verdict is another one by the second best models of treatment               fragile
+    other models       the verdict is another one by other models of treatment or of outcomes          fragile
     hidden confounder  one as strong as the strongest covariate that was seen overturns the verdict    fragile
 
 The last three are of studies in which treatments were not drawn by lot. Nothing is fitted here: whoever has rewards,
@@ -17,6 +17,7 @@ chances and second opinions passes them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,8 +64,8 @@ class Evidence:
         Whether treatments were drawn by lot, so that nothing but chance decided about them.
     rule : str or None
         What the verdict recommends before the gates.
-    second : SecondOpinion or None
-        The verdict by other models of treatment, before the gates.
+    opinions : tuple of SecondOpinion
+        The verdicts by other models, before the gates.
     hidden : Hidden or None
         What moves where covariates are hidden.
     """
@@ -76,7 +77,7 @@ class Evidence:
     rewards: StudyCheck | None
     drawn: bool
     rule: str | None = None
-    second: SecondOpinion | None = None
+    opinions: tuple[SecondOpinion, ...] = ()
     hidden: Hidden | None = None
 
 
@@ -91,8 +92,8 @@ def gates_of(evidence: Evidence) -> tuple[Gate, ...]:
         gates.append(rewards_gate(evidence.rewards))
     if not evidence.drawn:
         gates.append(rows_gate(seen))
-    if evidence.second is not None:
-        gates.append(other_models_gate(evidence.second.model, evidence.rule, evidence.second.verdict.rule))
+    if evidence.opinions:
+        gates.append(other_models_gate(evidence.opinions, evidence.rule))
     if evidence.hidden is not None:
         gates.append(confounder_gate(evidence.hidden))
     return tuple(gates)
@@ -175,12 +176,15 @@ def rows_gate(seen: Observed) -> Gate:
     return Gate("rows", FRAGILE, reason, "State the probabilities if treatment was given by chance (--propensity).")
 
 
-def other_models_gate(model: str, rule: str | None, other: str | None) -> Gate:
-    """Whether other models of treatment lead to the same rule."""
-    if rule == other:
-        return Gate("other models", SUPPORTED, f"the verdict is the same under {model}")
-    reason = f"The conclusion changes under {model}: {said(other)}"
-    return Gate("other models", FRAGILE, reason, "Compare both models of treatment before anybody acts on either.")
+def other_models_gate(opinions: Sequence[SecondOpinion], rule: str | None) -> Gate:
+    """Whether other models of treatment and of outcomes lead to the same rule."""
+    others = [each for each in opinions if each.verdict.rule != rule]
+    if not others:
+        named = " and ".join(f"{each.model} as the model of {each.of}" for each in opinions)
+        return Gate("other models", SUPPORTED, f"the verdict is the same under {named}")
+    changed = (f"under {each.model} as the model of {each.of}: {said(each.verdict.rule)}" for each in others)
+    remedy = f"Compare the models of {' and '.join(each.of for each in others)} before anybody acts on either."
+    return Gate("other models", FRAGILE, f"The conclusion changes {'; and '.join(changed)}", remedy)
 
 
 def confounder_gate(hidden: Hidden) -> Gate:
@@ -209,6 +213,8 @@ def said(rule: str | None) -> str:
 def chances_gate(seen: Observed, given: np.ndarray) -> Gate:
     """Whether the shares of treatments are what the given probabilities lead to: overall, by stratum, by probability.
 
+    Three tests, each of all parts of a partition together; the sentence names the part that is furthest off.
+
     Parameters
     ----------
     seen : Observed
@@ -216,13 +222,17 @@ def chances_gate(seen: Observed, given: np.ndarray) -> Gate:
     """
     arm, chances, strata = _units(seen, given)
     shares = np.bincount(arm, minlength=seen.n_arms) / len(arm)
-    parts = [("", np.ones(len(arm), dtype=bool))]
-    parts += [(f" in stratum {code + 1}", strata == code) for code in _few(strata)]
     distinct = np.unique(chances.round(6), axis=0, return_inverse=True)[1].ravel()
-    if (differing := _few(distinct)) and len(differing) > 1:
-        parts += [(" where that was given", distinct == code) for code in differing]
-    tested = [(_probability(arm[rows], chances[rows]), where, rows) for where, rows in parts]
-    p, where, rows = min(tested, key=lambda part: part[0])
+    partitions = [
+        [("", np.ones(len(arm), dtype=bool))],
+        [(f" in stratum {code + 1}", strata == code) for code in _few(strata)],
+        [(" where that was given", distinct == code) for code in _few(distinct)],
+    ]
+    tested = []
+    for parts in filter(None, partitions):
+        found = [(_probability(arm[rows], chances[rows]), where, rows) for where, rows in parts]
+        tested.append((_joint([p for p, _, _ in found]), *min(found, key=lambda part: part[0])[1:]))
+    p, where, rows = min(tested, key=lambda partition: partition[0])
     if p * len(tested) >= LEVEL:
         text = ", ".join(f"{label} {share:.3g}" for label, share in zip(seen.treatments, shares, strict=True))
         return Gate("given chances", SUPPORTED, f"the shares of treatments ({text}) fit the given probabilities")
@@ -236,6 +246,14 @@ def chances_gate(seen: Observed, given: np.ndarray) -> Gate:
         "State the probability of each treatment by its label (--propensity label=p,...), or let them be estimated."
     )
     return Gate("given chances", UNSAID, reason, remedy)
+
+
+def _joint(probabilities: Sequence[float]) -> float:
+    """The probability of independent parts together (Fisher 1925): two that are off a little are more than one."""
+    if len(probabilities) == 1:
+        return probabilities[0]
+    logs = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+    return float(chi2.sf(-2.0 * logs.sum(), 2 * len(probabilities)))
 
 
 def _units(seen: Observed, given: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -33,6 +33,7 @@ from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import per_person
 from policytree.weighting.time_to_event.outcome import warn_of_direction
 
+Opinion = tuple[str, str]  # what models are of, "treatment" or "outcomes", and the learner in place of the mixture
 FEWEST_TO_SHARE = 5  # folds: of fewer, models without two folds would learn from half of the rows or less
 
 
@@ -282,8 +283,8 @@ class Judged:
     fit : Fit
     rewards : ndarray of shape (n_test, K)
         Net of treatment costs.
-    other_rewards : mapping of str to ndarray of shape (n_test, K)
-        The same by other models of treatment, where that was asked for, by learner.
+    other_rewards : mapping of (str, str) to ndarray of shape (n_test, K)
+        The same by other models, where that was asked for, by what they are of ("treatment", "outcomes") and learner.
     outcome : ndarray of shape (n_test,)
         What their own treatments brought, net of costs.
     policy, plug_in : ndarray of shape (n_test,), int
@@ -302,15 +303,15 @@ class Judged:
         What their own treatments brought by these.
     support : Support or None
         Chances of treatment of the training rows, where they were estimated.
-    second_best : str or None
-        The learner of treatment of second least error, where there are several.
+    second_best : mapping of str to str
+        By what models are of, the learner of second least error, where there are several.
     nuisances : RewardEstimator or None
         The nuisance models that were fitted, unfitted, where they estimated chances of treatment.
     """
 
     fit: Fit
     rewards: np.ndarray
-    other_rewards: Mapping[str, np.ndarray]
+    other_rewards: Mapping[Opinion, np.ndarray]
     outcome: np.ndarray
     policy: np.ndarray
     plug_in: np.ndarray
@@ -321,17 +322,16 @@ class Judged:
     further: Mapping[str, np.ndarray]
     further_own: Mapping[str, np.ndarray]
     support: Support | None = None
-    second_best: str | None = None
+    second_best: Mapping[str, str] = field(default_factory=dict)
     nuisances: RewardEstimator | None = None
 
 
-AUTO = "auto"  # as a second opinion: the models of treatment of second least error
-
-
-def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: str | None = None) -> Judged:
+def refit(
+    estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, others: Mapping[str, str] | None = None
+) -> Judged:
     """Learn from the training rows, judge the test rows.
 
-    ``other``: a learner of propensities that judges as well, or "auto", all of them where there are several.
+    ``others``: learners that judge as well, by what they are models of; None: all of the default mixtures.
     """
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -343,13 +343,9 @@ def refit(estimator, fit: Fit, *, rivals: Mapping[str, Any], data: Data, other: 
         covariates = data.covariates(rows)
         outcomes = _expected_outcomes(fitted, data, rows)
         rewards, nuisances = data.held_out_rewards(fitted, rows, outcomes).to_numpy(), _estimated(fitted)
-        second_best = None if nuisances is None else fitted.reward_estimator_.second_best_learner_
-        others = [] if other is None else [other]
-        if other == AUTO:
-            others = [] if second_best is None else list(fitted.reward_estimator_.models_propensity_[0].learners)
-        other_rewards = {
-            name: data.held_out_rewards(_judging_by(name, fitted), rows, outcomes).to_numpy() for name in others
-        }
+        second_best = {} if nuisances is None else nuisances.second_best_learners_
+        asked = others.items() if others is not None else [] if nuisances is None else nuisances.learners()
+        other_rewards = {each: _rewards_by(each, fitted, data, rows, outcomes) for each in asked}
         learnt = _learn_rivals(rivals, fitted, data, fit)
         return Judged(
             fit,
@@ -422,14 +418,21 @@ def _with_folds(estimator, folds: np.ndarray) -> Any:
     return clone(estimator).set_params(**{"cv" if _owner(estimator) is estimator else "rewards__cv": folds})
 
 
-def _judging_by(learner: str, fitted) -> Any:
-    """The nuisance models of an estimator, with those of treatment that are named."""
-    if not hasattr(fitted.reward_estimator_, "by_propensity_learner"):
+def _rewards_by(opinion: Opinion, fitted, data: Data, rows: np.ndarray, outcomes: pd.DataFrame) -> np.ndarray:
+    """Rewards of these rows where one learner takes the place of a mixture; ``outcomes``: expected by the mixture."""
+    judging = _judging_by(*opinion, fitted)
+    same = outcomes if opinion[0] == "treatment" else None
+    return data.held_out_rewards(judging, rows, same).to_numpy()
+
+
+def _judging_by(of: str, learner: str, fitted) -> Any:
+    """The nuisance models of an estimator, with the learner that is named in place of a mixture."""
+    if not hasattr(fitted.reward_estimator_, "by_learner"):
         raise InputError(
             f"second_opinion takes an estimator whose reward_estimator_ is a RewardEstimator; leave it out for a "
             f"{type(fitted).__name__}."
         )
-    return fitted.reward_estimator_.by_propensity_learner(learner)
+    return fitted.reward_estimator_.by_learner(of, learner)
 
 
 def _expected_outcomes(fitted, data: Data, rows: np.ndarray) -> pd.DataFrame:
@@ -635,6 +638,12 @@ class Teller:
         self._done += 1
         if self._progress is not None:
             self._progress(self._done, self._total)
+
+    def finish(self) -> None:
+        """All is done, whatever was not needed."""
+        if self._done < self._total:
+            self._done = self._total - 1
+            self.count()
 
     def warn_overlap(self, where: str, others: str) -> None:
         """Say once what the refits warned of; ``where`` begins the sentence, ``others`` names the other refits."""

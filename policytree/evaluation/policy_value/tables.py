@@ -109,8 +109,8 @@ class PolicyValueTable(Shown):
     agreement : float or None
         If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
         the one you would show, gives the same treatment as the rules that are judged here. None otherwise.
-    second_opinion : SecondOpinion or None
-        The verdict by other models of treatment, where there are any.
+    second_opinions : tuple of SecondOpinion
+        The verdicts by other models of treatment and of outcomes, where there are any.
     hidden : Hidden or None
         How far what the verdict says moves where covariates are hidden; None where treatments were drawn by lot, or no
         rule is recommended.
@@ -153,7 +153,7 @@ class PolicyValueTable(Shown):
     validation: Validation = field(repr=False)
     observed: Observed = field(repr=False)
     agreement: float | None = None
-    second_opinion: SecondOpinion | None = None
+    second_opinions: tuple[SecondOpinion, ...] = ()
     optimism: Mapping[str, Optimism] = field(default_factory=dict, repr=False)
     further: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict, repr=False)
     limits: Mapping[str, Limit] = field(default_factory=dict, repr=False)

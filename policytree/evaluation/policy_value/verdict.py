@@ -420,20 +420,28 @@ def _listed(names: list[str], last: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SecondOpinion:
-    """The verdict by other models of the probabilities of treatment.
+    """The verdict by other models.
 
     Attributes
     ----------
+    of : {"treatment", "outcomes"}
+        Whose models were replaced.
     model : str
         What they are, in words.
     verdict : Verdict
     """
 
+    of: str
     model: str
     verdict: Verdict
 
-    def compared_with(self, first: Verdict, what: str = "treatment") -> str:
-        """Whether the conclusion changes; ``what`` was assigned with probabilities by these models."""
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return {"of": self.of, "model": self.model, "verdict": self.verdict.to_dict()}
+
+    def compared_with(self, first: Verdict, assigned: str = "treatment") -> str:
+        """Whether the conclusion changes; ``assigned``: the word for what models of treatment are about."""
+        what = assigned if self.of == "treatment" else self.of
         if self.verdict.rule == first.rule:
             return f"The conclusion is the same under {self.model} as the model of {what}."
         return f"The conclusion changes under {self.model} as the model of {what}: {self.verdict}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, STATUS_
 from policytree.evaluation.policy_value.validation import REPEATED, Fit, Validation, draw_validation
 from policytree.evaluation.policy_value.verdict import Rules as Names
 from policytree.evaluation.policy_value.verdict import Words, decide
+from policytree.evaluation.regimes.gates import regime_gates
 from policytree.evaluation.regimes.rules import REGIME, fixed_sequences, is_randomized, rules_to_judge, single_decisions
 from policytree.evaluation.regimes.sequential import DOUBLY_ROBUST, ESTIMATORS, Rules, SequentialScores
 from policytree.evaluation.regimes.tables import RegimeValueTable
@@ -97,6 +98,8 @@ def cross_val_regime_value(
     Returns
     -------
     RegimeValueTable
+        Its ``verdict`` is fragile, or withheld, where the direction was not stated, given probabilities of a decision
+        are not those of its shares, or few people are there to estimate them (``verdict.gates``).
 
     Raises
     ------
@@ -150,6 +153,7 @@ def cross_val_regime_value(
     course = check_stages(
         stages, sample_weight=sample_weight, groups=groups, strata=strata, missing_outcome=missing_outcome
     )
+    gates = regime_gates(course, stages, regime.stated_direction)
     seen = _observed(course)
     rules = rules_to_judge(course, sequences, baselines)
     asked = None if control is None else _control(course, control, rules)
@@ -163,7 +167,8 @@ def cross_val_regime_value(
     teller.warn_overlap("In cross-validation", "the folds")
     parts = [[each for each in judged if each.fit.repetition == r] for r in range(len(drawn.plans))]
     scores = tuple(_whole(each) for each in parts)
-    return _table(regime, course, seen, drawn, rules, scores, parts, level, asked, estimator)
+    table = _table(regime, course, seen, drawn, rules, scores, parts, level, asked, estimator)
+    return replace(table, verdict=table.verdict.through(gates))
 
 
 def _observed(course: Course) -> Observed:

@@ -53,11 +53,11 @@ def verdict_section(material: Material) -> Section:
         )
     if test is not None:
         facts.append(("do effects differ?", str(test)))
-    if values is not None and values.second_opinion is not None:
-        what = "treatment" if not material.study.by_offers else "offers"
-        other = values.second_opinion
-        said = replace(other, verdict=spoken(material, other.verdict)).compared_with(values.verdict, what)
-        facts.append((f"other models of {what}", said))
+    if values is not None:
+        assigned = "treatment" if not material.study.by_offers else "offers"
+        for other in values.second_opinions:
+            said = replace(other, verdict=spoken(material, other.verdict)).compared_with(values.verdict, assigned)
+            facts.append((f"other models of {assigned if other.of == 'treatment' else other.of}", said))
     if (offers := material.only(OfferRule)) is not None and offers.values is not None:
         facts.append(("what to offer", f"{capitalised(offers.costs_text())}: {offers.values.verdict}"))
     check = material.study.check
