@@ -16,12 +16,12 @@ from policytree.cli.reading import (
     SheetOption,
     ThousandsOption,
 )
+from policytree.cli.study_options import ABOUT_COLUMNS, ABOUT_TREE, StudyOptions, takes_study_options
 from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
 from policytree.exceptions import InputError
 
-_COLUMNS, _TREE, _RUN = "What the columns are", "The tree", "The run"
-_LIMITS = "Other outcomes and groups of people"
+_COLUMNS, _TREE, _RUN = ABOUT_COLUMNS, ABOUT_TREE, "The run"
 _NOTHING_TO_DO = f"""\
 policytree design needs data: a file with one row per person (CSV, Excel, Stata,
 SPSS, SAS, Parquet), or a built-in study.
@@ -42,8 +42,10 @@ def _option(help_text: str, panel: str, *names: str, **settings):
     )
 
 
+@takes_study_options()
 def design(
     ctx: typer.Context,
+    options: StudyOptions,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -52,109 +54,6 @@ def design(
             "Feather or JSON.",
             show_default=False,
         ),
-    ] = None,
-    treatment: Annotated[
-        str | None,
-        _option("Column of the treatment each row got; of several: a,b.", _COLUMNS, metavar="COLUMN"),
-    ] = None,
-    outcome: Annotated[
-        str | None, _option("Column of the outcome: numbers, or texts with --event.", _COLUMNS, metavar="COLUMN")
-    ] = None,
-    event: Annotated[
-        str | None,
-        _option(
-            "For an outcome in texts: the one that counts as 1, all others as 0. With --event-column: the value of "
-            "that column that stands for the event, all others being censored.",
-            _COLUMNS,
-            metavar="TEXT",
-        ),
-    ] = None,
-    event_column: Annotated[
-        str | None,
-        _option(
-            "The outcome is a time, and this column says how it ended: 1 (or true) at the event, 0 (or false) where "
-            "the row was censored. Other values go with --event or --cause.",
-            _COLUMNS,
-            metavar="COLUMN",
-        ),
-    ] = None,
-    horizon: Annotated[
-        float | None,
-        _option(
-            "Time up to which events count, in the outcome's unit. Default: the last time at which a tenth of the "
-            "rows of every treatment is still followed, or 95% of their outcomes are known.",
-            _COLUMNS,
-            metavar="H",
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        _option(
-            "Of times to an event, what counts: rmst (mean time without event up to the horizon, the default) or "
-            "survival (share without event); with --cause years_lost (mean time lost to it, the default then) or "
-            "cumulative_incidence (share with an event of it). For whom the rule is: --target-people.",
-            _COLUMNS,
-            metavar="TARGET",
-        ),
-    ] = None,
-    cause: Annotated[
-        str | None,
-        _option(
-            "With several causes of events: the value of --event-column that is asked about; 0 (or censored) stands "
-            "for censoring. Needs --direction.",
-            _COLUMNS,
-            metavar="VALUE",
-        ),
-    ] = None,
-    entry_column: Annotated[
-        str | None,
-        _option(
-            "Column of the times from which on rows were followed, where that is later than 0 (left truncation).",
-            _COLUMNS,
-            metavar="COLUMN",
-        ),
-    ] = None,
-    missing_outcome: Annotated[
-        str | None,
-        _option(
-            "Rows without an outcome: refuse, or weight (keep them, and weight for who is missing). Default: refuse.",
-            _COLUMNS,
-            metavar="WAY",
-        ),
-    ] = None,
-    instrument: Annotated[
-        str | None,
-        _option(
-            "Column of what each row was offered, where people may refuse it: the tree is then one for those who "
-            "follow the offers, of two treatments. --propensity is the chance of the offers.",
-            _COLUMNS,
-            metavar="COLUMN",
-        ),
-    ] = None,
-    offer_cost: Annotated[
-        list[str] | None,
-        _option(
-            "With --instrument: what an offer costs, taken or not, in the outcome's unit: a number or a column. Once "
-            "for each that is not free.",
-            _COLUMNS,
-            metavar="LABEL=X",
-        ),
-    ] = None,
-    taker_cost: Annotated[
-        float | None,
-        _option(
-            "With --instrument: what everybody who takes the second treatment (in sorted order) costs, in the "
-            "outcome's unit.",
-            _COLUMNS,
-            metavar="X",
-        ),
-    ] = None,
-    covariates: Annotated[
-        str | None,
-        _option("What the tree may split on: a,b,c. Default: all other columns.", _COLUMNS, metavar="COLUMNS"),
-    ] = None,
-    exclude: Annotated[
-        str | None, _option("All other columns are covariates but these: a,b,c.", _COLUMNS, metavar="COLUMNS")
     ] = None,
     person: Annotated[
         str | None,
@@ -193,29 +92,6 @@ def design(
             metavar="WAY",
         ),
     ] = None,
-    confounders: Annotated[
-        str | None,
-        _option("Further columns to adjust for, which the tree does not see: a,b,c.", _COLUMNS, metavar="COLUMNS"),
-    ] = None,
-    propensity: Annotated[
-        str | None,
-        _option(
-            "Known probabilities of treatment: 0.5, a column (two arms: of the second in sorted order), or "
-            "label=number,... or label=column,... With --id the same at every decision, labels of all decisions "
-            "together; never that of the treatment that was given. Default: estimated.",
-            _COLUMNS,
-            metavar="P",
-        ),
-    ] = None,
-    randomized: Annotated[
-        bool,
-        _option(
-            "Treatments were drawn by lot, with probabilities that --propensity does not say: they are estimated, but "
-            "nothing hidden decided, and nobody would get the mixture that was drawn.",
-            _COLUMNS,
-            "--randomized",
-        ),
-    ] = False,
     control: Annotated[
         str | None,
         _option(
@@ -226,61 +102,6 @@ def design(
             _COLUMNS,
             metavar="LABEL",
         ),
-    ] = None,
-    arm_cost: Annotated[
-        list[str] | None,
-        _option(
-            "What a treatment costs, in the outcome's unit: a number or a column; values are net of it. Once for each.",
-            _COLUMNS,
-            metavar="LABEL=X",
-        ),
-    ] = None,
-    limit: Annotated[
-        list[str] | None,
-        _option(
-            "A further outcome, and the most that its mean may be under the tree, such as a harm; once for each. The "
-            "column is then no covariate.",
-            _LIMITS,
-            metavar="COLUMN=X",
-        ),
-    ] = None,
-    at_least: Annotated[
-        list[str] | None,
-        _option(
-            "A further outcome of which more is better, and the least that its mean may be; once for each.",
-            _LIMITS,
-            metavar="COLUMN=X",
-        ),
-    ] = None,
-    also: Annotated[
-        str | None,
-        _option("Further outcomes that are judged, but not limited: a,b,c.", _LIMITS, metavar="COLUMNS"),
-    ] = None,
-    parity: Annotated[
-        list[str] | None,
-        _option(
-            "A column of groups, and the most by which the share that gets a treatment may differ between any two of "
-            "them; once for each. The tree does not ask about it, unless --covariates names it.",
-            _LIMITS,
-            metavar="COLUMN=P",
-        ),
-    ] = None,
-    value_parity: Annotated[
-        list[str] | None,
-        _option("The same of the mean outcomes of the groups.", _LIMITS, metavar="COLUMN=X"),
-    ] = None,
-    worst_group: Annotated[
-        str | None,
-        _option(
-            "Judge trees by the group of this column that they serve worst, not by the mean over everybody. The tree "
-            "does not ask about it, unless --covariates names it.",
-            _LIMITS,
-            metavar="COLUMN",
-        ),
-    ] = None,
-    subgroups: Annotated[
-        str | None,
-        _option("Columns of groups by which the tree is only described: a,b,c.", _LIMITS, metavar="COLUMNS"),
     ] = None,
     target_people: Annotated[
         str | None,
@@ -300,14 +121,6 @@ def design(
             metavar="COLUMN",
         ),
     ] = None,
-    cluster: Annotated[
-        str | None, _option("Column of clusters: rows that share one are dependent.", _COLUMNS, metavar="COLUMN")
-    ] = None,
-    strata: Annotated[
-        str | None,
-        _option("Columns of the blocks within which treatment was assigned: a,b.", _COLUMNS, metavar="COLUMNS"),
-    ] = None,
-    weights: Annotated[str | None, _option("Column of sampling weights.", _COLUMNS, metavar="COLUMN")] = None,
     dataset: Annotated[
         str | None,
         _option(
@@ -323,15 +136,6 @@ def design(
     sheet: SheetOption = None,
     data_dir: Annotated[
         str | None, _option("Folder of the study's files, for studies that no package ships.", _COLUMNS, metavar="DIR")
-    ] = None,
-    direction: Annotated[
-        str | None,
-        _option(
-            "maximize or minimize the outcome. Default: the study's; else maximize, which the verdict mentions, "
-            "and which is refused where the outcome's name sounds like harm.",
-            _TREE,
-            metavar="WAY",
-        ),
     ] = None,
     max_depth: Annotated[
         str,
@@ -534,25 +338,14 @@ def design(
     if data is None and dataset is None:
         typer.echo(_NOTHING_TO_DO, err=True)
         raise typer.Exit(BAD_INPUT)
-    asked = {
-        "--treatment": treatment, "--outcome": outcome, "--cluster": cluster, "--weights": weights,
-        "--event-column": event_column, "--entry-column": entry_column, "--instrument": instrument, "--id": person,
-        "--stage": stage, "--study-column": study_column,
-    }  # fmt: skip
-    lists = {
-        "--covariates": covariates, "--confounders": confounders, "--strata": strata, "--exclude": exclude,
-        "--also": also, "--subgroups": subgroups,
-    }  # fmt: skip
-    if (person, stage) != (None, None):  # of several decisions each has columns of its own
-        asked, lists = {option: name for option, name in asked.items() if name is not None}, {}
-    check_first(
-        data, dataset, columns=asked, lists=lists, direction=direction, level=level, categories=categories,
-        propensity=propensity if person is None else None,
-    )  # fmt: skip
+    whole = (person, stage) == (None, None)  # of several decisions each has columns of its own
+    first = options if whole else options.of_one_column()
+    beside = {"--id": person, "--stage": stage, "--study-column": study_column}
+    check_first(data, dataset, first, beside, whole=whole, level=level, categories=categories)
     reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     if target_people is not None:
-        check_first(target_people, None, columns={}, lists={})
-    if (person, stage) == (None, None):
+        check_first(target_people, None)
+    if whole:
         repeats_of(validation, repeats, honest, not no_value)
     depth_of(max_depth)
     if jobs == 0:
@@ -560,14 +353,7 @@ def design(
     with ended_by_ctrl_c():
         from policytree.cli.frame import command_line
         from policytree.cli.records import Job
-        from policytree.cli.study_options import StudyOptions
 
-    options = StudyOptions(
-        treatment, outcome, covariates, confounders, propensity, cluster, weights, direction, strata, exclude, event,
-        tuple(arm_cost or ()), event_column, horizon, target, cause, entry_column, missing_outcome,
-        instrument, tuple(offer_cost or ()), taker_cost, tuple(limit or ()), tuple(at_least or ()), also,
-        tuple(parity or ()), tuple(value_parity or ()), worst_group, subgroups, randomized=randomized,
-    )  # fmt: skip
     tree = {
         "max_depth": max_depth,
         "regularization": regularization,

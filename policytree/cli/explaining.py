@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,7 @@ from policytree.cli.reading import (
     SheetOption,
     ThousandsOption,
 )
+from policytree.cli.study_options import StudyOptions, takes_study_options
 
 if TYPE_CHECKING:
     from policytree.report.content import Section
@@ -23,19 +25,10 @@ if TYPE_CHECKING:
     from policytree.study import Study
 
 
+@takes_study_options(only=("treatment", "outcome", "event", "covariates", "exclude"))
 def explain(
+    options: StudyOptions,
     data: Annotated[str | None, typer.Argument(metavar="DATA", help="CSV or Parquet file. Default: no study.")] = None,
-    treatment: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the treatment each row got.")
-    ] = None,
-    outcome: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the outcome.")] = None,
-    event: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="For an outcome in texts: the one that counts as 1.")
-    ] = None,
-    covariates: Annotated[
-        str | None, typer.Option(metavar="COLUMNS", help="What the tree may split on: a,b,c. Default: all others.")
-    ] = None,
-    exclude: Annotated[str | None, typer.Option(metavar="COLUMNS", help="All other columns but these: a,b,c.")] = None,
     dataset: Annotated[str | None, typer.Option(metavar="NAME", help="A built-in study instead of a file.")] = None,
     data_dir: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the built-in studies' files.")] = None,
     max_depth: Annotated[
@@ -60,19 +53,16 @@ def explain(
 
     Nothing is fitted: engines are chosen by rows, columns, treatments and the limits on the tree.
     """
-    asked = {"--treatment": treatment, "--outcome": outcome}
-    lists = {"--covariates": covariates, "--exclude": exclude}
-    check_first(data, dataset, columns=asked, lists=lists, categories=categories)
+    check_first(data, dataset, options, categories=categories)
+    options = replace(options, direction=options.event and "maximize")
     reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     from rich.console import Console
 
     from policytree.cli.printing import print_json, print_sections
     from policytree.cli.study import study_from_dataset, study_from_file
-    from policytree.cli.study_options import StudyOptions
     from policytree.exceptions import InputError
     from policytree.solvers.exact.engine_table import ENGINES, engines_for
 
-    options = StudyOptions(treatment, outcome, covariates, exclude=exclude, event=event, direction=event and "maximize")
     case, size = None, (max_depth, regularization, min_samples_leaf, categories)
     if data is not None and dataset is not None:
         raise InputError("Give a data file or --dataset, not both: policytree explain --dataset nsw --max-depth 3")

@@ -14,7 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from policytree.common.close_names import NAMES_SHOWN, no_such_column, suggestion
+from policytree.cli.study_options import COLUMN, COLUMNS, StudyOptions, refuse_unnamed
+from policytree.common.close_names import no_such_column, suggestion
 from policytree.common.option_words import listed
 from policytree.exceptions import InputError, quoted
 
@@ -71,11 +72,10 @@ def header_of(path: Path) -> list[str] | None:
 def check_first(
     data: str | None,
     dataset: str | None,
+    options: StudyOptions | None = None,
+    beside: Mapping[str, str | None] | None = None,
     *,
-    columns: Mapping[str, str | None],
-    lists: Mapping[str, str | None],
-    direction: str | None = None,
-    propensity: str | None = None,
+    whole: bool = True,
     level: float = 0.95,
     categories: str | None = None,
 ) -> None:
@@ -85,8 +85,11 @@ def check_first(
     ----------
     data, dataset : str or None
         One of the two; where both are given, or none, others say so.
-    columns, lists : mapping of option to text or None
-        Options that name one column, and those that name several.
+    options : StudyOptions, optional
+    beside : mapping of option to text or None
+        Further options that name one column.
+    whole : bool
+        Whether a treatment and an outcome must be named.
 
     Raises
     ------
@@ -96,26 +99,24 @@ def check_first(
         return
     if not 0.0 < level < 1.0:
         raise InputError(f"level must lie between 0 and 1, for example 0.95; got {quoted(level)}.")
-    if direction not in (None, *DIRECTIONS):
-        raise InputError(f"--direction must be maximize or minimize; got {quoted(direction)}.")
+    if options is not None and options.direction not in (None, *DIRECTIONS):
+        raise InputError(f"--direction must be maximize or minimize; got {quoted(options.direction)}.")
     check_categories(categories)
     if dataset is not None:
         _check_name(dataset)
         return
     assert data is not None, "one of them is given"
     names = _names_in(data)
-    if names is None:
+    if names is None or options is None:
         return
-    missing = [option for option in ("--treatment", "--outcome") if option in columns and columns[option] is None]
-    if missing:
-        what = "is missing; name the column, one" if len(missing) == 1 else "are missing; name the columns, two"
-        raise InputError(f"{' and '.join(missing)} {what} of {', '.join(names[:NAMES_SHOWN])}.")
-    for option, text in columns.items():
-        several = option == "--treatment" and text is not None and text not in names
-        _check_columns([text] if text is not None and not several else _listed(text), option, names)
-    for option, text in lists.items():
-        _check_columns(_listed(text), option, names)
-    _check_propensity(propensity, names)
+    if whole:
+        refuse_unnamed(options, names)
+    for asked, text in {**options.named(COLUMN), **(beside or {})}.items():
+        several = asked == "--treatment" and text is not None and text not in names
+        _check_columns([text] if text is not None and not several else _listed(text), asked, names)
+    for asked, text in options.named(COLUMNS).items():
+        _check_columns(_listed(text), asked, names)
+    _check_propensity(options.propensity, names)
 
 
 def check_categories(text: str | None) -> None:

@@ -6,8 +6,12 @@ Imports nothing heavy. ``tests/cli/test_study_options.py`` holds both together.
 from __future__ import annotations
 
 import ast
+import functools
+import inspect
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import Field, dataclass, field, fields, replace
+from typing import Annotated, Any
 
 from policytree.common.option_words import typed
 from policytree.exceptions import InputError
@@ -80,39 +84,189 @@ def in_options(sentence: str) -> str:
     return _SAID.sub(said, sentence)
 
 
+COLUMN, COLUMNS = "COLUMN", "COLUMNS"
+Command = Callable[..., None]
+ABOUT_COLUMNS, ABOUT_LIMITS, ABOUT_TREE = "What the columns are", "Other outcomes and groups of people", "The tree"
+
+
+def _said(metavar: str, help_text: str, panel: str = ABOUT_COLUMNS, default: Any = None) -> Any:
+    """A field with what --help says of its option."""
+    return field(default=default, metadata={"metavar": metavar, "help": help_text, "panel": panel})
+
+
 @dataclass(frozen=True, slots=True)
 class StudyOptions:
     """The options that say what a study is, as texts; None (or nothing) where the user gave none."""
 
-    treatment: str | None = None
-    outcome: str | None = None
-    covariates: str | None = None
-    confounders: str | None = None
-    propensity: str | None = None
-    cluster: str | None = None
-    weights: str | None = None
-    direction: str | None = None
-    strata: str | None = None
-    exclude: str | None = None
-    event: str | None = None
-    arm_cost: tuple[str, ...] = ()
-    event_column: str | None = None
-    horizon: float | None = None
-    target: str | None = None
-    cause: str | None = None
-    entry_column: str | None = None
-    missing_outcome: str | None = None
-    instrument: str | None = None
-    offer_cost: tuple[str, ...] = ()
-    taker_cost: float | None = None
-    limit: tuple[str, ...] = ()
-    at_least: tuple[str, ...] = ()
-    also: str | None = None
-    parity: tuple[str, ...] = ()
-    value_parity: tuple[str, ...] = ()
-    worst_group: str | None = None
-    subgroups: str | None = None
-    randomized: bool = False
+    treatment: str | None = _said(COLUMN, "Column of the treatment each row got; of several: a,b.")
+    outcome: str | None = _said(COLUMN, "Column of the outcome: numbers, or texts with --event.")
+    event: str | None = _said(
+        "TEXT",
+        "For an outcome in texts: the one that counts as 1, all others as 0. With --event-column: the value of that "
+        "column that stands for the event, all others being censored.",
+    )
+    event_column: str | None = _said(
+        COLUMN,
+        "The outcome is a time, and this column says how it ended: 1 (or true) at the event, 0 (or false) where the "
+        "row was censored. Other values go with --event or --cause.",
+    )
+    horizon: float | None = _said(
+        "H",
+        "Time up to which events count, in the outcome's unit. Default: the last time at which a tenth of the rows of "
+        "every treatment is still followed, or 95% of their outcomes are known.",
+    )
+    target: str | None = _said(
+        "TARGET",
+        "Of times to an event, what counts: rmst (mean time without event up to the horizon, the default) or survival "
+        "(share without event); with --cause years_lost (mean time lost to it, the default then) or "
+        "cumulative_incidence (share with an event of it). For whom the rule is: --target-people.",
+    )
+    cause: str | None = _said(
+        "VALUE",
+        "With several causes of events: the value of --event-column that is asked about; 0 (or censored) stands for "
+        "censoring. Needs --direction.",
+    )
+    entry_column: str | None = _said(
+        COLUMN, "Column of the times from which on rows were followed, where that is later than 0 (left truncation)."
+    )
+    missing_outcome: str | None = _said(
+        "WAY", "Rows without an outcome: refuse, or weight (keep them, and weight for who is missing). Default: refuse."
+    )
+    instrument: str | None = _said(
+        COLUMN,
+        "Column of what each row was offered, where people may refuse it: the tree is then one for those who follow "
+        "the offers, of two treatments. --propensity is the chance of the offers.",
+    )
+    offer_cost: tuple[str, ...] = _said(
+        "LABEL=X",
+        "With --instrument: what an offer costs, taken or not, in the outcome's unit: a number or a column. Once for "
+        "each that is not free.",
+        default=(),
+    )
+    taker_cost: float | None = _said(
+        "X",
+        "With --instrument: what everybody who takes the second treatment (in sorted order) costs, in the outcome's "
+        "unit.",
+    )
+    covariates: str | None = _said(COLUMNS, "What the tree may split on: a,b,c. Default: all other columns.")
+    exclude: str | None = _said(COLUMNS, "All other columns are covariates but these: a,b,c.")
+    confounders: str | None = _said(COLUMNS, "Further columns to adjust for, which the tree does not see: a,b,c.")
+    propensity: str | None = _said(
+        "P",
+        "Known probabilities of treatment: 0.5, a column (two arms: of the second in sorted order), or label=number,..."
+        " or label=column,... With --id the same at every decision, labels of all decisions together; never that of "
+        "the treatment that was given. Default: estimated.",
+    )
+    randomized: bool = _said(
+        "",
+        "Treatments were drawn by lot, with probabilities that --propensity does not say: they are estimated, but "
+        "nothing hidden decided, and nobody would get the mixture that was drawn.",
+        default=False,
+    )
+    arm_cost: tuple[str, ...] = _said(
+        "LABEL=X",
+        "What a treatment costs, in the outcome's unit: a number or a column; values are net of it. Once for each.",
+        default=(),
+    )
+    cluster: str | None = _said(COLUMN, "Column of clusters: rows that share one are dependent.")
+    strata: str | None = _said(COLUMNS, "Columns of the blocks within which treatment was assigned: a,b.")
+    weights: str | None = _said(COLUMN, "Column of sampling weights.")
+    direction: str | None = _said(
+        "WAY",
+        "maximize or minimize the outcome. Default: the study's; else maximize, which the verdict mentions, and which "
+        "is refused where the outcome's name sounds like harm.",
+        ABOUT_TREE,
+    )
+    limit: tuple[str, ...] = _said(
+        "COLUMN=X",
+        "A further outcome, and the most that its mean may be under the tree, such as a harm; once for each. The "
+        "column is then no covariate.",
+        ABOUT_LIMITS,
+        (),
+    )
+    at_least: tuple[str, ...] = _said(
+        "COLUMN=X",
+        "A further outcome of which more is better, and the least that its mean may be; once for each.",
+        ABOUT_LIMITS,
+        (),
+    )
+    also: str | None = _said(COLUMNS, "Further outcomes that are judged, but not limited: a,b,c.", ABOUT_LIMITS)
+    parity: tuple[str, ...] = _said(
+        "COLUMN=P",
+        "A column of groups, and the most by which the share that gets a treatment may differ between any two of them; "
+        "once for each. The tree does not ask about it, unless --covariates names it.",
+        ABOUT_LIMITS,
+        (),
+    )
+    value_parity: tuple[str, ...] = _said("COLUMN=X", "The same of the mean outcomes of the groups.", ABOUT_LIMITS, ())
+    worst_group: str | None = _said(
+        COLUMN,
+        "Judge trees by the group of this column that they serve worst, not by the mean over everybody. The tree does "
+        "not ask about it, unless --covariates names it.",
+        ABOUT_LIMITS,
+    )
+    subgroups: str | None = _said(
+        COLUMNS, "Columns of groups by which the tree is only described: a,b,c.", ABOUT_LIMITS
+    )
+
+    def of_one_column(self) -> StudyOptions:
+        """Without options of several columns, and the propensity."""
+        listed: dict[str, Any] = {each.name: None for each in fields(self) if each.metadata["metavar"] == COLUMNS}
+        return replace(self, propensity=None, **listed)
+
+    def named(self, metavar: str) -> dict[str, str | None]:
+        """What options of a column, or of columns, say."""
+        every = (each for each in fields(self) if each.metadata["metavar"] == metavar)
+        return {option(each.name): getattr(self, each.name) for each in every}
+
+
+def takes_study_options(*leave_out: str, only: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Decorator of commands with an argument ``options``, a :class:`StudyOptions`: each of its fields is an option.
+
+    Parameters
+    ----------
+    *leave_out : str
+        Fields that the command does not know.
+    only : sequence of str
+        In place of these, the fields that it knows.
+    """
+    every = fields(StudyOptions)
+    known = [each for each in every if (each.name in only if only else each.name not in leave_out)]
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def called(**given: Any) -> None:
+            said = {each.name: given.pop(each.name) for each in known}
+            said = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+            return command(options=StudyOptions(**{k: v for k, v in said.items() if v is not None}), **given)
+
+        own = inspect.signature(command, eval_str=True)
+        parameters: list[inspect.Parameter] = []
+        for name, one in own.parameters.items():
+            parameters += map(_parameter, known) if name == "options" else [one]
+        called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
+        return called
+
+    return decorate
+
+
+def _parameter(said: Field[Any]) -> inspect.Parameter:
+    """An option of a command."""
+    import typer
+
+    names = (option(said.name),) if said.default is False else ()  # no --no-...
+    given = typer.Option(
+        *names, help=said.metadata["help"], metavar=said.metadata["metavar"] or None,
+        rich_help_panel=said.metadata["panel"], show_default=False,
+    )  # fmt: skip
+    kind: Any = {"bool": bool, "float | None": float | None}.get(str(said.type), str | None)
+    if said.default == ():
+        kind = list[str] | None
+    default = False if said.default is False else None
+    return inspect.Parameter(
+        said.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=Annotated[kind, given]
+    )
 
 
 def refuse_unnamed(options: StudyOptions, columns: list[str]) -> None:

@@ -46,7 +46,7 @@ def predict(
     design: every row gets what the rule of its decision gives, given the person's earlier rows. A person's last row may
     be without treatment and outcome. Such a table is held in memory.
     """
-    check_first(data, None, columns={}, lists={})
+    check_first(data, None)
     reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     if output is not None and output.lower().endswith(OTHER_KINDS):
         raise InputError(f"The table '{output}' is written as CSV; name a file that ends in .csv.")

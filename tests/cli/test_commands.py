@@ -220,7 +220,7 @@ def test_interrupt_of_refits_in_processes_leaves_nothing_behind(tmp_path):
     trial(600).to_csv(tmp_path / "trial.csv", index=False)
     options = ("--treatment", "arm", "--outcome", "y", "--cv", "2", "--max-depth", "1", "--jobs", "2")
     running = process("design", "trial.csv", *options, cwd=tmp_path)
-    assert any("2 of 10" in line for line in running.stderr), "the processes are at work"
+    assert any("2 of 14" in line for line in running.stderr), "the processes are at work"
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=120)
     assert running.returncode == 130

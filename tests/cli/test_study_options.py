@@ -1,0 +1,148 @@
+"""The command line's options and the arguments of ``Study`` and its kinds: they name the same things."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer.main
+
+import policytree.study as kinds
+from policytree import Study
+from policytree.cli.app import app
+from policytree.cli.study import options_of, study_from_dataset, study_of_table
+from policytree.cli.study_options import KINDS, STUDY, StudyOptions, in_options, option
+from policytree.exceptions import InputError
+from policytree.study import Assignment, Combined, Event, MayBeMissing, Offered, Outcome, Population, TimeToEvent
+from tests.cli.running import run
+
+OF_OFFERS = {"offer_cost", "taker_cost"}  # what a rule over offers costs: arguments of offer_rule
+
+
+def options(command: str) -> set[str]:
+    return {name for each in typer.main.get_command(app).commands[command].params for name in each.opts}
+
+
+def kinds_of_a_study():
+    """Every kind that a study takes, and the arguments that are more than the column of the outcome or treatment."""
+    for name in dir(kinds):
+        kind = getattr(kinds, name)
+        if not (isinstance(kind, type) and issubclass(kind, (Outcome, Assignment, Population))):
+            continue
+        if not inspect.isabstract(kind):
+            yield name, {each.name for each in dataclasses.fields(kind)} - {"column", "time"}
+
+
+def test_design_names_the_same_things_as_study():
+    code, *_ = run("design", "--help")
+    described = re.findall(r"^    (\w+) : ", inspect.getdoc(Study) and Study.__doc__.split("Attributes\n")[0], re.M)
+    assert code == 0 and [*inspect.signature(Study).parameters] == described and set(described) == set(STUDY)
+    there = options("design")
+    for argument, named in STUDY.items():
+        assert argument in ("table", "name") or named, argument
+        for each in named:
+            assert option(each) in there, f"{argument} of Study"
+
+
+def test_options_of_kinds_are_their_arguments():
+    found = {name: arguments for name, arguments in kinds_of_a_study() if arguments}
+    in_python_only = {"Population": {"weights"}}
+    assert {name: arguments - in_python_only.get(name, set()) for name, arguments in found.items()} == {
+        name: set(arguments) for name, arguments in KINDS.items()
+    }
+    assert {option(each) for arguments in KINDS.values() for each in arguments.values()} <= options("design")
+
+
+def test_every_option_is_an_argument_of_study_or_of_a_kind():
+    said = {each for named in STUDY.values() for each in named} | {
+        e for named in KINDS.values() for e in named.values()
+    }
+    asked = {each.name for each in dataclasses.fields(StudyOptions)}
+    assert asked - OF_OFFERS <= said
+    for command in ("check", "design"):
+        assert {option(each) for each in asked} <= options(command)
+    assert {option(each) for each in asked} - options("evaluate") == {"--exclude", "--offer-cost"}
+
+
+def table(n: int = 120) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    arm, other = np.resize(["drug", "none"], n), rng.choice(["no", "yes"], n)
+    frame = pd.DataFrame({"age": rng.integers(20, 80, n), "site": rng.choice(["a", "b"], n), "arm": arm, "diet": other})
+    frame = frame.assign(score=rng.normal(size=n).round(3), state=rng.choice(["ill", "well"], n), w=1.5, block="x")
+    frame = frame.assign(days=rng.exponential(50, n).round(2) + 1, ended=rng.choice(["censored", "heart", "other"], n))
+    gaps = frame["score"].where(rng.random(n) < 0.9)
+    return frame.assign(since=0.5, offer=rng.choice(["asked", "not"], n), gaps=gaps, half=0.5, fee=2.0)
+
+
+STUDIES = {
+    "numbers": {},
+    "roles": {"confounders": ["site"], "cluster": "diet", "weights": "w", "strata": ["block"], "randomized": True},
+    "chances": {"propensity": {"drug": 0.5, "none": "half"}, "arm_costs": {"drug": "fee", "none": 0.25}},
+    "an event": {"outcome": Event("state", "ill")},
+    "gaps": {"outcome": MayBeMissing("gaps")},
+    "gaps in words": {"outcome": MayBeMissing(Event("state", "well"))},
+    "times": {
+        "outcome": TimeToEvent("days", "ended", happened="heart", horizon=60.0, measure="survival", entry="since")
+    },
+    "causes": {"outcome": TimeToEvent("days", "ended", cause="heart", horizon=60.0), "direction": "minimize"},
+    "offers": {"treatment": Offered("arm", by="offer")},
+    "several": {"treatment": Combined(("arm", "diet"))},
+}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_options_say_a_study_and_a_study_its_options(name):
+    said = {"treatment": "arm", "outcome": "score", "covariates": ["age"], "direction": "maximize"} | STUDIES[name]
+    study = Study(table(), **said)
+    again, origin = study_of_table("trial.csv", table(), options_of(study))
+    for field in dataclasses.fields(Study):
+        if field.name in ("table", "observed", "name", "unit", "outcome", "propensity", "arm_costs", "randomized"):
+            continue
+        assert getattr(again, field.name) == getattr(study, field.name), field.name
+    assert bool(again.randomized) is bool(study.randomized or study.propensity)
+    assert again.outcome.columns() == study.outcome.columns() and origin.source == "trial.csv"
+    for made in ("y", "arm", "weight"):
+        np.testing.assert_array_equal(getattr(again.observed, made), getattr(study.observed, made))
+    if study.observed.times is not None:
+        np.testing.assert_array_equal(again.observed.times.code, study.observed.times.code)
+        assert again.observed.times.horizon == study.observed.times.horizon
+    given, expected = again.arguments(), study.arguments()
+    for role in ("propensity", "sample_treatment_costs"):
+        pd.testing.assert_frame_equal(pd.DataFrame(given[role], index=[0]), pd.DataFrame(expected[role], index=[0]))
+    assert options_of(again) == dataclasses.replace(options_of(study), randomized=bool(again.randomized))
+
+
+def test_a_built_in_study_is_the_same_by_options():
+    own, _ = study_from_dataset("rand-hie", None, StudyOptions())
+    again, _ = study_of_table("rand-hie", own.table, options_of(own))
+    assert options_of(own) == options_of(again)
+    assert own.X.equals(again.X)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"covariates": ["age", "arm"]}, "--covariates names 'arm', which is the treatment; leave it out."),
+        ({"cluster": "score"}, "--cluster names 'score', which is the outcome; leave it out."),
+        ({"outcome": TimeToEvent("days", "site")}, "such as --event a (all others are then censored)"),
+        ({"outcome": TimeToEvent("days", "state", cause="ill")}, "With --cause, 0 in column 'state' stands"),
+        ({"outcome": TimeToEvent("days", "arm")}, "--event-column names 'arm', which is the treatment"),
+        ({"outcome": TimeToEvent("days", "ended", happened=1, cause=1)}, "--event and --cause both name a value"),
+        ({"arm_costs": {"pill": 1.0}}, "--arm-cost names the treatment 'pill'; the treatments are drug, none."),
+        ({"propensity": {"drug": 0.5}}, "--propensity has no probability for treatment none"),
+        ({"propensity": 0.3}, "--propensity 0.3 may be the probability of the treatment drug or of none"),
+        ({"confounders": ["sight"]}, "There is no column 'sight' (--confounders); did you mean 'site'?"),
+        ({"covariates": ["age"], "exclude": ["site"]}, "--covariates names all covariates; leave --exclude out"),
+    ],
+)
+def test_sentences_about_arguments_become_sentences_about_options(said, words):
+    with pytest.raises(InputError) as caught:
+        Study(table(), **({"treatment": "arm", "outcome": "score", "covariates": ["age"]} | said))
+    assert words in in_options(str(caught.value))
+    assert in_options("Means by treatment hold weights and cause no event.") == (
+        "Means by treatment hold weights and cause no event."
+    )
