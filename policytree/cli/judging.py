@@ -21,7 +21,7 @@ from policytree.cli.predicting import actions_of, whole_table
 from policytree.cli.printing import print_json, print_sections
 from policytree.cli.reading import Reading
 from policytree.cli.study import OUTCOME_OPTIONS, Origin, options_of, study_of_table, with_known_arms
-from policytree.cli.study_options import StudyOptions
+from policytree.cli.study_options import COLUMN, COLUMNS, StudyOptions, option
 from policytree.cli.tables import AS_IT_IS, read_table
 from policytree.common.option_words import comma_list
 from policytree.common.progress import stage_progress
@@ -60,8 +60,6 @@ from policytree.weighting.instrument import COMPLIERS
 from policytree.weighting.reward_arguments import INSTRUMENT
 from policytree.weighting.reward_estimator import MIXTURES, RewardEstimator
 from policytree.weighting.stacking import LEARNERS_OF
-
-ONE_COLUMN = ("treatment", "outcome", "cluster", "weights")
 
 
 def judge(
@@ -174,103 +172,65 @@ def _hidden(study: Study, rules: Mapping[str, np.ndarray], fitted: RewardEstimat
 
 
 def _with_design(options: StudyOptions, design: Mapping[str, Any], frame: pd.DataFrame) -> StudyOptions:
-    """The options that the user did not give, as the design had them, as far as the new table has such columns."""
-    given: dict[str, Any] = {}
-    there = set(frame.columns)
-    for field in fields(StudyOptions):
-        if getattr(options, field.name) not in (None, ()):
-            continue
-        value = design.get(field.name)
-        if isinstance(value, str) and field.name in (*ONE_COLUMN, "direction"):
-            if field.name == "direction" or value in there:
-                given[field.name] = value
-        elif field.name in ("covariates", "confounders") and isinstance(value, list):
-            names = [name for name in value if isinstance(name, str) and name in there]
-            given[field.name] = comma_list(names) or None
-    given |= _limits_as_in(design, options, there)
-    given |= _outcome_as_in(design, options, frame)
-    given |= _offers_as_in(design, options, frame)
-    assigned = options.instrument or given.get("instrument") or options.treatment or design.get("treatment")
-    if options.propensity is None and _has_same_arms(frame, assigned, design):
-        given["propensity"] = design.get("propensity_option")
-    if not options.arm_cost and isinstance(costs := design.get("arm_costs"), dict):
-        given["arm_cost"] = tuple(f"{label}={cost}" for label, cost in costs.items())
-    return replace(options, **given)
-
-
-def _limits_as_in(design: Mapping[str, Any], options: StudyOptions, there: set[str]) -> dict[str, Any]:
-    """The design's further outcomes and groups, of columns that the rows have and the user gave no such role."""
-    named = {text.rpartition("=")[0].strip() for asked in BY_COLUMN for text in getattr(options, asked)}
-    given: dict[str, Any] = {}
-
-    def usable(name: Any) -> bool:
-        return isinstance(name, str) and name in there and name not in named
-
-    for asked in BY_COLUMN:
-        texts = design.get(asked)
-        if not getattr(options, asked) and isinstance(texts, list):
-            given[asked] = tuple(t for t in texts if isinstance(t, str) and usable(t.rpartition("=")[0].strip()))
-    for asked in LISTED:
-        names = design.get(asked)
-        if getattr(options, asked) is None and isinstance(names, list):
-            given[asked] = comma_list(name for name in names if usable(name)) or None
-    if options.worst_group is None and usable(design.get("worst_group")):
-        given["worst_group"] = design["worst_group"]
-    return given
-
-
-def _outcome_as_in(design: Mapping[str, Any], options: StudyOptions, frame: pd.DataFrame) -> dict[str, Any]:
-    """How the design's outcome was observed, as far as the user did not say it; nothing of another outcome.
+    """The options that the user did not give, as the design had them, as far as the new table has such columns.
 
     Raises
     ------
     InputError
-        If times, as outcomes, lack the column that says how they ended, or that of their entry.
+        If times, as outcomes, lack the column that says how they ended, or that of their entry; or offers theirs.
     """
-    names = [name for name in ("event", *OUTCOME_OPTIONS) if name != "instrument"]
-    saved = {name: design[name] for name in names if isinstance(design.get(name), str)}
-    if isinstance(horizon := design.get("horizon"), int | float) and not isinstance(horizon, bool):
-        saved["horizon"] = horizon
-    if options.outcome not in (None, design.get("outcome")):
-        return {}
+    saved, asked = _saved(design), {each.name: getattr(options, each.name) for each in fields(options)}
+    own = {name: value for name, value in saved.items() if asked[name] in (None, ())}
+    if options.outcome not in (None, saved.get("outcome")):
+        of_outcome = {"event", *OUTCOME_OPTIONS} - {"instrument"}
+        own = {name: value for name, value in own.items() if name not in of_outcome}
+    if options.treatment not in (None, saved.get("treatment")) or "instrument" not in saved:
+        own = {name: value for name, value in own.items() if name not in ("instrument", "taker_cost")}
     if options.event_column not in (None, saved.get("event_column")):
-        for name in ("event", "cause"):  # values of the other column
-            saved.pop(name, None)
-    if options.event is not None:
-        saved.pop("cause", None)
-    if options.cause is not None:
-        saved.pop("event", None)
-    given = {name: value for name, value in saved.items() if getattr(options, name) is None}
-    for name in ("event_column", "entry_column"):
-        if name in given and given[name] not in frame.columns:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(
-                f"In the design, outcomes were times with {option} {given[name]}, a column that these rows do not "
-                f"have; name it by {option}."
-            )
-    return given
+        own = {name: value for name, value in own.items() if name not in ("event", "cause")}  # of the other column
+    for name, other in (("event", "cause"), ("cause", "event")):
+        if asked[name] is not None:
+            own.pop(other, None)
+    for name in ("event_column", "entry_column", "instrument"):
+        if own.get(name, frame.columns[0]) not in frame.columns:
+            asked_for = f"{option(name)} {own[name]}"
+            offered = f"people could refuse what they were offered ({asked_for})"
+            were = offered if name == "instrument" else f"outcomes were times with {asked_for}"
+            raise InputError(f"In the design, {were}, a column that these rows do not have; name it by {option(name)}.")
+    assigned = options.instrument or own.get("instrument") or options.treatment or design.get("treatment")
+    if not _has_same_arms(frame, assigned, design):
+        own.pop("propensity", None)
+    named = {text.rpartition("=")[0].strip() for name in BY_COLUMN for text in asked[name]}
+    found = {name: _there(name, value, {*frame.columns} - named, frame) for name, value in own.items()}
+    return replace(options, **{name: value for name, value in found.items() if value is not None})
 
 
-def _offers_as_in(design: Mapping[str, Any], options: StudyOptions, frame: pd.DataFrame) -> dict[str, Any]:
-    """The design's column of offers and the cost of takers, as far as the user did not name them.
+def _saved(design: Mapping[str, Any]) -> dict[str, Any]:
+    """What a design says of its study, by the names of options; nothing where it holds something else."""
+    renamed = {"propensity": "propensity_option", "arm_cost": "arm_costs"}
+    kinds = {"float | None": int | float, "tuple[str, ...]": list | dict}
+    found: dict[str, Any] = {}
+    for each in fields(StudyOptions):
+        value = design.get(renamed.get(each.name, each.name))
+        kind = list if each.metadata["metavar"] == COLUMNS else kinds.get(str(each.type), str)
+        if isinstance(value, dict):
+            value = [f"{label}={cost}" for label, cost in value.items()]
+        if value and isinstance(value, kind) and not isinstance(value, bool):
+            found[each.name] = tuple(map(str, value)) if isinstance(value, list) else value
+    return found
 
-    Raises
-    ------
-    InputError
-        If the rows lack the column.
-    """
-    instrument, cost = design.get("instrument"), design.get("taker_cost")
-    if not isinstance(instrument, str) or options.treatment not in (None, design.get("treatment")):
-        return {}
-    given: dict[str, Any] = {} if options.instrument is not None else {"instrument": instrument}
-    if given and instrument not in frame.columns:
-        raise InputError(
-            f"In the design, people could refuse what they were offered (--instrument {instrument}), in a column that "
-            "these rows do not have; name it by --instrument."
-        )
-    if options.taker_cost is None and isinstance(cost, int | float) and not isinstance(cost, bool) and cost:
-        given["taker_cost"] = float(cost)
-    return given
+
+def _there(name: str, value: Any, free: set[str], frame: pd.DataFrame) -> Any:
+    """An option of the design, as far as it names columns that there are; of further ones that the user named not."""
+    metavar = StudyOptions.__dataclass_fields__[name].metadata["metavar"]
+    if metavar == COLUMNS:
+        known = free if name in LISTED else {*frame.columns}
+        return comma_list(column for column in value if column in known) or None
+    if name in BY_COLUMN:
+        return tuple(text for text in value if text.rpartition("=")[0].strip() in free)
+    if metavar != COLUMN:
+        return value
+    return value if value in (free if name == "worst_group" else {*frame.columns}) else None
 
 
 def _has_same_arms(frame: pd.DataFrame, treatment: Any, design: Mapping[str, Any]) -> bool:
