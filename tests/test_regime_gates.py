@@ -59,5 +59,5 @@ def test_a_direction_that_nobody_said_is_fragile_and_harm_is_refused():
 def test_few_people_whom_nobody_assigned_by_lot_are_fragile():
     verdict = judged(two_stages(stated=None))
     assert verdict.strength == "fragile"
-    assert "With 400 rows and estimated probabilities" in str(verdict)
+    assert "with 400 rows and estimated probabilities" in str(verdict)
     assert judged(two_stages(n=600, stated=None)).strength == "supported"

@@ -122,3 +122,15 @@ def test_outcomes_that_one_family_misses_make_a_verdict_fragile():
     gate = next(gate for gate in found.verdict.gates if gate.name == "other models")
     assert gate.state == "fragile" and "as the model of outcomes" in gate.reason
     assert found.verdict.strength != "supported"
+
+
+def test_fits_with_hidden_covariates_are_told_of():
+    """Where no rule is recommended there are none, and the last report says that all is done."""
+    learner, told = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0), []
+    options = {"cv": 2, "n_repeats": 1, "random_state": 0, "control": 0, "progress": lambda *each: told.append(each)}
+    found = by_columns(cross_val_policy_value, learner, **study(), **options, benchmarks=2)
+    assert found.hidden is not None and told == [(k, 5) for k in range(1, 6)]
+    told.clear()
+    nothing = study() | {"Y": np.random.default_rng(0).normal(size=300)}
+    assert by_columns(cross_val_policy_value, learner, **nothing, **options, benchmarks=2).hidden is None
+    assert told == [(1, 5), (2, 5), (5, 5)]

@@ -102,17 +102,20 @@ def draw_agreement(study, sample, effect) -> None:
     study.figure(figure, f"agreement_{sample.name}")
 
 
-def show_surveys(study) -> None:
+def read_surveys(study) -> dict[str, dict]:
+    """The trained men with the controls of each survey, by its name; a missing file is told before any work."""
+    labels = {label: name for name, label in SURVEYS.items() if not (study.quick and label == "CPS")}
+    return {label: men_of(name, None if name == "lalonde" else study.data_dir) for label, name in labels.items()}
+
+
+def show_surveys(study, surveys: dict[str, dict]) -> None:
     """The same trained men with other controls: propensity, overlap, trimming, effect and tree."""
     study.heading("7. Controls from a survey instead of the experiment (297 trained men in each)")
     judge = men_of("lalonde")
     judged = RewardEstimator(random_state=0).fit_predict(**judge)
     rows, said = [], []
-    for name, label in SURVEYS.items():
-        if study.quick and label == "CPS":
-            continue
+    for label, data in surveys.items():
         study.step(f"controls from: {label}")
-        data = men_of(name, None if name == "lalonde" else study.data_dir)
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", OverlapWarning)
             warnings.simplefilter("always", BalanceWarning)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from lalonde.comparison import forest_effects, show_surveys, show_who_gains
+from lalonde.comparison import forest_effects, read_surveys, show_surveys, show_who_gains
 from lalonde.men import men_of
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
@@ -310,7 +310,7 @@ def show_tutorial(study) -> None:
 
 def main(study) -> None:
     """Run the study."""
-    samples = [load(study, name) for name in ("722", "445")]
+    samples, surveys = [load(study, name) for name in ("722", "445")], read_surveys(study)
     show_experiment(study, samples)
     study.step("matching with 5, 10, 20 neighbours")
     show_matching(study, samples)
@@ -323,5 +323,5 @@ def main(study) -> None:
         rewards, arms, effect = held_out(study, sample)
         show_values(study, sample, rewards, arms)
         show_who_gains(study, sample, rewards, effect)
-    show_surveys(study)
+    show_surveys(study, surveys)
     show_tutorial(study)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -70,6 +70,7 @@ def hidden(
     fitted: RewardEstimator,
     most: int,
     fit: Mapping[str, Any],
+    told: Callable[[], None] = lambda: None,
 ) -> Hidden | None:
     """Leave out the covariates that explain most of treatment and outcome, one at a time, and see what moves.
 
@@ -87,6 +88,8 @@ def hidden(
         How many covariates.
     fit : mapping
         The arguments of its fit.
+    told : callable
+        Called after every covariate.
 
     Returns
     -------
@@ -101,8 +104,11 @@ def hidden(
     what = f"{a} - {b}"
     rest = dict(fit)
     Y, T, X, W = (rest.pop(name) for name in ("Y", "T", "X", "W"))
+    found: dict[str, RewardEstimator] = {}
     try:
-        found = estimators_without(fitted, {str(n): [n] for n in names}, Y, T, X, W, rest)
+        for name in names:
+            found |= estimators_without(fitted, {str(name): [name]}, Y, T, X, W, rest)
+            told()
         nuisances = {name: nuisances_of(each) for name, each in found.items()}
     except ValueError as error:  # a model of the user's that needs the column
         return Hidden(what, estimate, {}, problem=str(error).splitlines()[0])

@@ -184,7 +184,7 @@ def cross_val_policy_value(
         Where to do the refits instead: anything with ``submit``, such as an executor of ``concurrent.futures`` or
         ``client.get_executor()`` of a dask client, whose workers are sent the data once.
     progress : callable, optional
-        Called as ``progress(done, total)`` after every refit.
+        Called as ``progress(done, total)`` after every refit, and after every fit with a hidden covariate.
 
     Returns
     -------
@@ -247,8 +247,9 @@ def cross_val_policy_value(
     check_choice(validation, "validation", DEFAULT_CV)
     refuse_unlearnable(estimator, seen if seen.instrument is None else seen.by_offer(), validation, cv)
     drawn = draw_validation(validation, cv, n_repeats, seen, random_state)
-    teller = Teller(len(drawn.plans) * drawn.n_fits, progress)
     check_count(benchmarks, "benchmarks", 0)
+    hides = 0 if by_lot or not benchmarks else benchmarks + 1  # fits on all rows, if a rule is recommended
+    teller = Teller(len(drawn.plans) * drawn.n_fits + hides, progress)
     others = _asked_opinions(second_opinion, by_lot)
     run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, others=others)
     refitter = Refitter(estimator, run, n_jobs, teller, executor)
@@ -274,7 +275,7 @@ def cross_val_policy_value(
     rewards = _rewards_check(data, drawn, repetitions, given, why)
     opinions = _opinions(judged_by, data, drawn, names, level)
     concealed = None
-    if benchmarks and not by_lot and compared(table.verdict) is not None:
+    if hides and compared(table.verdict) is not None:
         fit = {
             "Y": Y, "T": T, "X": X, "W": W, "groups": groups, "strata": strata, "sample_weight": sample_weight,
             **outcome,
@@ -282,9 +283,11 @@ def cross_val_policy_value(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OverlapWarning)  # the refits said so
             model = _all_rows(estimator, data, drawn, judged_by, random_state, fit)
+            teller.count()
             if model is not None:
                 rules = [codes_of(seen.treatments, repetition.policy, POLICY) for repetition in repetitions]
-                concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, fit)
+                concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, fit, teller.count)
+    teller.finish()
     evidence = Evidence(seen, ways, check, given, rewards, by_lot, table.verdict.rule, opinions, concealed)
     verdict = table.verdict.through(gates_of(evidence))
     verdict = replace(verdict, words=replace(verdict.words, unit=short_unit(unit)))

@@ -639,6 +639,12 @@ class Teller:
         if self._progress is not None:
             self._progress(self._done, self._total)
 
+    def finish(self) -> None:
+        """All is done, whatever was not needed."""
+        if self._done < self._total:
+            self._done = self._total - 1
+            self.count()
+
     def warn_overlap(self, where: str, others: str) -> None:
         """Say once what the refits warned of; ``where`` begins the sentence, ``others`` names the other refits."""
         if self._overlap:

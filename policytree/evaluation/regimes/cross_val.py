@@ -98,6 +98,8 @@ def cross_val_regime_value(
     Returns
     -------
     RegimeValueTable
+        Its ``verdict`` is fragile, or withheld, where the direction was not stated, given probabilities of a decision
+        are not those of its shares, or few people are there to estimate them (``verdict.gates``).
 
     Raises
     ------
