@@ -8,20 +8,15 @@ import typer
 
 from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
-from policytree.cli.reading import (
-    DecimalOption,
-    EncodingOption,
-    NaValuesOption,
-    Reading,
-    SheetOption,
-    ThousandsOption,
-)
-from policytree.cli.study_options import StudyOptions, takes_study_options
+from policytree.cli.option_fields import takes_options
+from policytree.cli.reading import Reading
+from policytree.cli.study_options import StudyOptions
 
 
-@takes_study_options()
+@takes_options()
 def check(
     options: StudyOptions,
+    reading: Reading,
     data: Annotated[str | None, typer.Argument(metavar="DATA", help="Table, as for design.")] = None,
     categories: Annotated[
         str | None, typer.Option(metavar="WAY", help="How columns of text are split: levels or groups, as in design.")
@@ -35,17 +30,11 @@ def check(
     ] = 5,
     dataset: Annotated[str | None, typer.Option(metavar="NAME", help="A built-in study instead of a file.")] = None,
     data_dir: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the built-in studies' files.")] = None,
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    na_values: NaValuesOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
     """Look for leaks, ids, dates, numbers stored as text and more in a study, in seconds; nothing is fitted."""
     check_first(data, dataset, options, categories=categories)
-    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     from rich.console import Console
 
     from policytree.cli.job import begun, refuse_findings

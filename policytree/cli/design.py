@@ -8,15 +8,9 @@ import typer
 
 from policytree.cli.first_checks import check_first, depth_of, repeats_of
 from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
-from policytree.cli.reading import (
-    DecimalOption,
-    EncodingOption,
-    NaValuesOption,
-    Reading,
-    SheetOption,
-    ThousandsOption,
-)
-from policytree.cli.study_options import ABOUT_COLUMNS, ABOUT_TREE, StudyOptions, takes_study_options
+from policytree.cli.option_fields import takes_options
+from policytree.cli.reading import Reading
+from policytree.cli.study_options import ABOUT_COLUMNS, ABOUT_TREE, StudyOptions
 from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
 from policytree.exceptions import InputError
@@ -42,10 +36,11 @@ def _option(help_text: str, panel: str, *names: str, **settings):
     )
 
 
-@takes_study_options()
+@takes_options()
 def design(
     ctx: typer.Context,
     options: StudyOptions,
+    reading: Reading,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -129,11 +124,6 @@ def design(
             metavar="NAME",
         ),
     ] = None,
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    na_values: NaValuesOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
     data_dir: Annotated[
         str | None, _option("Folder of the study's files, for studies that no package ships.", _COLUMNS, metavar="DIR")
     ] = None,
@@ -342,7 +332,6 @@ def design(
     first = options if whole else options.of_one_column()
     beside = {"--id": person, "--stage": stage, "--study-column": study_column}
     check_first(data, dataset, first, beside, whole=whole, level=level, categories=categories)
-    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     if target_people is not None:
         check_first(target_people, None)
     if whole:

@@ -8,25 +8,20 @@ import typer
 
 from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
-from policytree.cli.reading import (
-    DecimalOption,
-    EncodingOption,
-    NaValuesOption,
-    Reading,
-    SheetOption,
-    ThousandsOption,
-)
-from policytree.cli.study_options import StudyOptions, takes_study_options
+from policytree.cli.option_fields import takes_options
+from policytree.cli.reading import Reading
+from policytree.cli.study_options import StudyOptions
 from policytree.common.lazy import ended_by_ctrl_c
 
 
-@takes_study_options("exclude", "offer_cost")
+@takes_options("exclude", "offer_cost")
 def evaluate(
     tree: Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")],
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="Table, as for design, of rows that had no part in the tree.")
     ],
     options: StudyOptions,
+    reading: Reading,
     control: Annotated[
         str | None,
         typer.Option(
@@ -39,11 +34,6 @@ def evaluate(
     cv: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the nuisance models.")] = 5,
     level: Annotated[float, typer.Option(metavar="P", help="Coverage of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of folds and models.")] = 0,
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    na_values: NaValuesOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
@@ -54,7 +44,6 @@ def evaluate(
     What the columns are is taken from the design where the tree's file says it.
     """
     check_first(data, None, options, whole=False, level=level)
-    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     with ended_by_ctrl_c():
         from policytree.cli.judging import judge
 

@@ -9,15 +9,9 @@ import typer
 
 from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
-from policytree.cli.reading import (
-    DecimalOption,
-    EncodingOption,
-    NaValuesOption,
-    Reading,
-    SheetOption,
-    ThousandsOption,
-)
-from policytree.cli.study_options import StudyOptions, takes_study_options
+from policytree.cli.option_fields import takes_options
+from policytree.cli.reading import Reading
+from policytree.cli.study_options import StudyOptions
 
 if TYPE_CHECKING:
     from policytree.report.content import Section
@@ -25,9 +19,10 @@ if TYPE_CHECKING:
     from policytree.study import Study
 
 
-@takes_study_options(only=("treatment", "outcome", "event", "covariates", "exclude"))
+@takes_options()
 def explain(
     options: StudyOptions,
+    reading: Reading,
     data: Annotated[str | None, typer.Argument(metavar="DATA", help="CSV or Parquet file. Default: no study.")] = None,
     dataset: Annotated[str | None, typer.Option(metavar="NAME", help="A built-in study instead of a file.")] = None,
     data_dir: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the built-in studies' files.")] = None,
@@ -41,11 +36,6 @@ def explain(
     categories: Annotated[
         str, typer.Option(metavar="WAY", help="How columns of text are split: levels or groups, as in design.")
     ] = "levels",
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    na_values: NaValuesOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
@@ -54,8 +44,7 @@ def explain(
     Nothing is fitted: engines are chosen by rows, columns, treatments and the limits on the tree.
     """
     check_first(data, dataset, options, categories=categories)
-    options = replace(options, direction=options.event and "maximize")
-    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
+    options = replace(options, direction=options.direction or (options.event and "maximize"))
     from rich.console import Console
 
     from policytree.cli.printing import print_json, print_sections

@@ -121,7 +121,7 @@ def refuse_impossible_times(frame: pd.DataFrame, outcome: str, entry: str | None
                 f"Column {name!r} ({option}) has {len(negative):,} negative times, the first in row "
                 f"{negative[0] + 1:,} below the header; leave these rows out, or count time from an earlier origin."
             )
-    if len(numeric) == 2:
+    if len(numeric) == 2 and entry != outcome:  # of one column that has both roles the study speaks
         late = np.flatnonzero(frame[entry] >= frame[outcome])
         if len(late):
             raise InputError(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from policytree.cli.option_fields import asked
 from policytree.common.number_texts import (
     OPTIONS,
     PERCENT,
@@ -24,39 +24,7 @@ from policytree.exceptions import InputError, quoted
 if TYPE_CHECKING:
     import pandas as pd
 
-_PANEL = "How the file is read"
-
-
-def _option(help_text: str, name: str, metavar: str) -> Any:
-    return typer.Option(name, help=help_text, metavar=metavar, rich_help_panel=_PANEL, show_default=False)
-
-
-DecimalOption = Annotated[
-    str | None,
-    _option(
-        "Decimal sign of numbers: . or , as in 0,3. Default: a point; in files with semicolons as the cells say.",
-        "--decimal", "SIGN",
-    ),
-]  # fmt: skip
-ThousandsOption = Annotated[
-    str | None,
-    _option("Sign between thousands: , or . or ' as in 1,234. Default: none, or blanks.", "--thousands", "SIGN"),
-]  # fmt: skip
-NaValuesOption = Annotated[
-    list[str] | None,
-    _option(
-        "Values that stand for a missing one, beside NA, NaN, null and empty cells: -999,unknown in all columns, or "
-        "COLUMN=99 in one; again for more.",
-        "--na-values", "VALUES",
-    ),
-]  # fmt: skip
-EncodingOption = Annotated[
-    str | None,
-    _option("Encoding of a text file, such as latin-1 or utf-16. Default: UTF-8.", "--encoding", "NAME"),
-]
-SheetOption = Annotated[
-    str | None, _option("Sheet of an Excel file. Default: the first.", "--sheet", "NAME")
-]  # fmt: skip
+_said = partial(asked, panel="How the file is read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +41,19 @@ class Reading:
     encoding, sheet : str or None
     """
 
-    decimal: str | None = None
-    thousands: str | None = None
-    na_values: tuple[str, ...] = ()
-    encoding: str | None = None
-    sheet: str | None = None
+    decimal: str | None = _said(
+        "SIGN",
+        "Decimal sign of numbers: . or , as in 0,3. Default: a point; in files with semicolons as the cells say.",
+    )
+    thousands: str | None = _said("SIGN", "Sign between thousands: , or . or ' as in 1,234. Default: none, or blanks.")
+    na_values: tuple[str, ...] = _said(
+        "VALUES",
+        "Values that stand for a missing one, beside NA, NaN, null and empty cells: -999,unknown in all columns, or "
+        "COLUMN=99 in one; again for more.",
+        default=(),
+    )
+    encoding: str | None = _said("NAME", "Encoding of a text file, such as latin-1 or utf-16. Default: UTF-8.")
+    sheet: str | None = _said("NAME", "Sheet of an Excel file. Default: the first.")
 
     def __post_init__(self):
         if self.decimal not in (None, ".", ","):

@@ -6,13 +6,12 @@ Imports nothing heavy. ``tests/cli/test_study_options.py`` holds both together.
 from __future__ import annotations
 
 import ast
-import functools
-import inspect
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
-from typing import Annotated, Any
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
 
+from policytree.cli.option_fields import asked, option
 from policytree.common.option_words import typed
 from policytree.exceptions import InputError
 
@@ -53,11 +52,6 @@ KINDS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-def option(name: str) -> str:
-    """The option of an argument, as it is typed."""
-    return f"--{name.replace('_', '-')}"
-
-
 _OPTIONS = {name: option(options[0]) for name, options in STUDY.items() if options}
 _OPTIONS |= {field: option(name) for field, name in KINDS["TimeToEvent"].items() if name}
 _OPTIONS |= {"offer": "--instrument", "instrument": "--instrument", "target": "--target"}
@@ -65,7 +59,7 @@ _OPTIONS |= {"missing_outcome": "--missing-outcome"}
 _NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
 _SAID = re.compile(
     rf"(?P<role>(?<=\()(?:{_NAMES})(?=\)| of ))"  # Column 'x' (covariates)
-    rf"|(?P<value>\b(?!horizon\b)(?:{_NAMES})=(?P<text>'[^']*'|[\w.+-]+))"  # such as cause='2'
+    rf"|(?P<value>\b(?!horizon\b)(?:{_NAMES})=(?P<text>'[^']*'|[\w.+-]*[\w]))"  # such as cause='2'
     rf"|(?P<first>^(?:{_NAMES})(?= (?:and|names|must|is|has|gives|never)\b))"  # propensity has no ...
     r"|(?P<other>(?<=\band )cause(?= both)|(?<=[Ww]ith )cause\b|(?<=leave )(?:happened|cause|exclude)\b"
     r"|(?<=by )(?:exclude|covariates)\b|(?<=, or )outcome(?= names))"
@@ -85,13 +79,10 @@ def in_options(sentence: str) -> str:
 
 
 COLUMN, COLUMNS = "COLUMN", "COLUMNS"
-Command = Callable[..., None]
 ABOUT_COLUMNS, ABOUT_LIMITS, ABOUT_TREE = "What the columns are", "Other outcomes and groups of people", "The tree"
 
 
-def _said(metavar: str, help_text: str, panel: str = ABOUT_COLUMNS, default: Any = None) -> Any:
-    """A field with what --help says of its option."""
-    return field(default=default, metadata={"metavar": metavar, "help": help_text, "panel": panel})
+_said = partial(asked, panel=ABOUT_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,38 +166,40 @@ class StudyOptions:
         "WAY",
         "maximize or minimize the outcome. Default: the study's; else maximize, which the verdict mentions, and which "
         "is refused where the outcome's name sounds like harm.",
-        ABOUT_TREE,
+        panel=ABOUT_TREE,
     )
     limit: tuple[str, ...] = _said(
         "COLUMN=X",
         "A further outcome, and the most that its mean may be under the tree, such as a harm; once for each. The "
         "column is then no covariate.",
-        ABOUT_LIMITS,
-        (),
+        panel=ABOUT_LIMITS,
+        default=(),
     )
     at_least: tuple[str, ...] = _said(
         "COLUMN=X",
         "A further outcome of which more is better, and the least that its mean may be; once for each.",
-        ABOUT_LIMITS,
-        (),
+        panel=ABOUT_LIMITS,
+        default=(),
     )
-    also: str | None = _said(COLUMNS, "Further outcomes that are judged, but not limited: a,b,c.", ABOUT_LIMITS)
+    also: str | None = _said(COLUMNS, "Further outcomes that are judged, but not limited: a,b,c.", panel=ABOUT_LIMITS)
     parity: tuple[str, ...] = _said(
         "COLUMN=P",
         "A column of groups, and the most by which the share that gets a treatment may differ between any two of them; "
         "once for each. The tree does not ask about it, unless --covariates names it.",
-        ABOUT_LIMITS,
-        (),
+        panel=ABOUT_LIMITS,
+        default=(),
     )
-    value_parity: tuple[str, ...] = _said("COLUMN=X", "The same of the mean outcomes of the groups.", ABOUT_LIMITS, ())
+    value_parity: tuple[str, ...] = _said(
+        "COLUMN=X", "The same of the mean outcomes of the groups.", panel=ABOUT_LIMITS, default=()
+    )
     worst_group: str | None = _said(
         COLUMN,
         "Judge trees by the group of this column that they serve worst, not by the mean over everybody. The tree does "
         "not ask about it, unless --covariates names it.",
-        ABOUT_LIMITS,
+        panel=ABOUT_LIMITS,
     )
     subgroups: str | None = _said(
-        COLUMNS, "Columns of groups by which the tree is only described: a,b,c.", ABOUT_LIMITS
+        COLUMNS, "Columns of groups by which the tree is only described: a,b,c.", panel=ABOUT_LIMITS
     )
 
     def of_one_column(self) -> StudyOptions:
@@ -218,55 +211,6 @@ class StudyOptions:
         """What options of a column, or of columns, say."""
         every = (each for each in fields(self) if each.metadata["metavar"] == metavar)
         return {option(each.name): getattr(self, each.name) for each in every}
-
-
-def takes_study_options(*leave_out: str, only: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Decorator of commands with an argument ``options``, a :class:`StudyOptions`: each of its fields is an option.
-
-    Parameters
-    ----------
-    *leave_out : str
-        Fields that the command does not know.
-    only : sequence of str
-        In place of these, the fields that it knows.
-    """
-    every = fields(StudyOptions)
-    known = [each for each in every if (each.name in only if only else each.name not in leave_out)]
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def called(**given: Any) -> None:
-            said = {each.name: given.pop(each.name) for each in known}
-            said = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
-            return command(options=StudyOptions(**{k: v for k, v in said.items() if v is not None}), **given)
-
-        own = inspect.signature(command, eval_str=True)
-        parameters: list[inspect.Parameter] = []
-        for name, one in own.parameters.items():
-            parameters += map(_parameter, known) if name == "options" else [one]
-        called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
-        return called
-
-    return decorate
-
-
-def _parameter(said: Field[Any]) -> inspect.Parameter:
-    """An option of a command."""
-    import typer
-
-    names = (option(said.name),) if said.default is False else ()  # no --no-...
-    given = typer.Option(
-        *names, help=said.metadata["help"], metavar=said.metadata["metavar"] or None,
-        rich_help_panel=said.metadata["panel"], show_default=False,
-    )  # fmt: skip
-    kind: Any = {"bool": bool, "float | None": float | None}.get(str(said.type), str | None)
-    if said.default == ():
-        kind = list[str] | None
-    default = False if said.default is False else None
-    return inspect.Parameter(
-        said.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=Annotated[kind, given]
-    )
 
 
 def refuse_unnamed(options: StudyOptions, columns: list[str]) -> None:

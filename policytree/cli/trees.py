@@ -10,14 +10,8 @@ import typer
 
 from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
-from policytree.cli.reading import (
-    DecimalOption,
-    EncodingOption,
-    NaValuesOption,
-    Reading,
-    SheetOption,
-    ThousandsOption,
-)
+from policytree.cli.option_fields import takes_options
+from policytree.cli.reading import Reading
 from policytree.exceptions import InputError
 
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")]
@@ -26,18 +20,15 @@ PICTURE_KINDS = ("png", "pdf", "svg")
 OTHER_KINDS = (".parquet", ".pq", ".xlsx", ".gz", ".bz2", ".xz", ".zip", ".zst")
 
 
+@takes_options()
 def predict(
     tree: TreeArgument,
     data: Annotated[str, typer.Argument(metavar="DATA.csv", help="Table, as for design, with the tree's columns.")],
+    reading: Reading,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write; printed if left out.")
     ] = None,
     column: Annotated[str, typer.Option(metavar="NAME", help="Name of the new column.")] = "policy",
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    na_values: NaValuesOption = None,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
     debug: DebugOption = False,
 ) -> None:
     """Add to every row of a table the treatment that a saved tree gives it. Files may be larger than memory.
@@ -47,7 +38,6 @@ def predict(
     be without treatment and outcome. Such a table is held in memory.
     """
     check_first(data, None)
-    reading = Reading(decimal, thousands, tuple(na_values or ()), encoding, sheet)
     if output is not None and output.lower().endswith(OTHER_KINDS):
         raise InputError(f"The table '{output}' is written as CSV; name a file that ends in .csv.")
     from policytree.cli.files import read_saved, saved_verdict
