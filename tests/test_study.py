@@ -229,6 +229,9 @@ def test_what_a_study_shows():
         ({"outcome": Event("status", "dead")}, "never holds 'dead'; its values are relapse, well"),
         ({"treatment": "score"}, "outcome names 'score', which is the treatment; name another column"),
         ({"covariates": ["age", "score"]}, "covariates names 'score', which is the outcome; leave it out"),
+        ({"confounders": ["arm"]}, "confounders names 'arm', which is the treatment; leave it out"),
+        ({"cluster": "score"}, "cluster names 'score', which is the outcome; leave it out"),
+        ({"strata": ["arm"]}, "strata names 'arm', which is the treatment; leave it out"),
         ({"covariates": []}, "covariates names no column"),
         ({"covariates": ["age"], "exclude": ["sex"]}, "covariates names all covariates; leave exclude out"),
         ({"direction": "up"}, "direction must be 'maximize' or 'minimize'; got 'up'"),
@@ -313,6 +316,9 @@ def test_the_same_study_with_other_roles():
         study.replace(control="nobody")
     with pytest.raises(TypeError, match="prices"):
         study.replace(prices={"Obs": 1.0})
+    chosen = Study(TABLE, treatment="arm", outcome="score")
+    assert chosen.notes and chosen.replace(unit="points").notes == chosen.notes
+    assert not chosen.replace(covariates=["age"]).notes
 
 
 def test_kinds_say_their_columns():

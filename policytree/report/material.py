@@ -167,7 +167,7 @@ class Described:
         """
         told = about or About()
         if isinstance(study, Study):
-            study = study.replace(population=None)  # its own rows are described
+            study = study if study.population is None else study.replace(population=None)  # its own rows are described
             told, direction, observed = told.of_study(study), study.ways.way, study.observed
         else:
             beside = ("X", "W", "propensity", "regression")

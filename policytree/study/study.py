@@ -323,7 +323,10 @@ class Study(CallArguments):
         ('free', 'minimize')
         """
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in FOUND}
-        return Study(**{"table": self.table, **own, **roles})
+        made = Study(**{"table": self.table, **own, **roles})
+        if "covariates" not in roles:
+            made._set(notes=self.notes)  # which chose them
+        return made
 
     def check(self) -> StudyCheck:
         """What is suspicious about the data: :func:`policytree.check_study` of this study."""

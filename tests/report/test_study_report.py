@@ -18,6 +18,7 @@ from policytree import (
     OptimalTreeClassifier,
     PolicyTree,
     RewardEstimator,
+    Study,
     StudyReport,
     cross_val_policy_value,
 )
@@ -268,3 +269,25 @@ def test_names_are_those_of_the_study(hostile):
             asked.add(node["feature"])
             todo += [node["yes"], node["no"]]
     assert asked <= names and len(asked) >= 2 and given <= set(ARMS) and len(given) >= 2
+
+
+def test_a_report_says_what_its_study_says():
+    """Names, costs, chances and notes of a study, which nobody has to say again; ``about`` comes before them."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(20, 80, 200), "site": rng.integers(40, size=200), "load": 1.5})
+    frame = frame.assign(arm=np.resize(["drug", "none"], 200), half="a", score=rng.normal(size=200))
+    study = Study(
+        frame, treatment="arm", outcome="score", direction="maximize", cluster="site", weights="load", strata=["half"],
+        propensity={"drug": 0.5, "none": 0.5}, arm_costs={"drug": 0.25}, control="none", unit="points", name="A trial",
+    )  # fmt: skip
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(study)
+    facts = dict(StudyReport(model, study).content.section("question").blocks[0].pairs)
+    assert facts["data"] == "A trial" and facts["rows"] == "200 in 40 clusters (site)"
+    assert facts["outcome"] == "score, points; higher is better" and facts["control"] == "none"
+    assert facts["weights"] == "load" and facts["strata"].startswith("half (")
+    assert facts["costs"].startswith("drug 0.25 (") and facts["propensity"] == "known: drug 0.5, none 0.5"
+    said = StudyReport(model, study, about=About(source="Here", unit="marks")).content.section("question")
+    assert dict(said.blocks[0].pairs)["data"] == "Here" and "score, marks" in dict(said.blocks[0].pairs)["outcome"]
+    assert any("Nobody named the covariates" in getattr(block, "text", "") for block in said.blocks)
+    with pytest.raises(InputError, match="StudyReport is given a study, which says X already; leave X out"):
+        StudyReport(model, study, X=study.X)
