@@ -153,7 +153,7 @@ def interrupt_in(error: BaseException) -> KeyboardInterrupt | None:
 def command_line(ctx: Any) -> str:
     """The command as it was typed, but for quotes and the order of its options."""
     words = ctx.command_path.split()
-    for parameter in ctx.command.params:
+    for parameter in sorted(ctx.command.params, key=lambda each: each.param_type_name != "argument"):
         if ctx.get_parameter_source(parameter.name).name != "COMMANDLINE":
             continue
         value = ctx.params.get(parameter.name)

@@ -203,7 +203,10 @@ def test_propensity_forms(tmp_path):
 def test_every_role_reaches_the_fit(tmp_path):
     data = trial().assign(p=0.3, w=np.arange(1.0, 241.0))
     data.to_csv(tmp_path / "trial.csv", index=False)
-    roles = StudyOptions("arm", "y", "age, income", "region", "p", "clinic", "w", "minimize")
+    roles = StudyOptions(
+        "arm", "y", covariates="age, income", confounders="region", propensity="p", cluster="clinic", weights="w",
+        direction="minimize",
+    )  # fmt: skip
     study, _ = study_from_file(str(tmp_path / "trial.csv"), roles)
     arguments = study.fit_arguments()
     assert study.direction == "minimize"
