@@ -1,4 +1,4 @@
-"""Prices in the page: moments say what refitting nothing at other prices would, and break-even prices are where they are."""
+"""Prices in the page: moments say what the rows would, and break-even prices are where they are."""
 
 from __future__ import annotations
 
