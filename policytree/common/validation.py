@@ -332,10 +332,10 @@ def refuse_weightless(arm: np.ndarray, labels: np.ndarray, w: np.ndarray | None,
         )
 
 
-def check_level(level: float) -> None:
-    """Refuse a coverage that is none."""
+def check_level(level: float, argument: str = "level", such_as: float = 0.95) -> None:
+    """Refuse a coverage, or a power, that is none."""
     if not is_real(level) or not 0.0 < level < 1.0:
-        raise InputError(f"level must lie between 0 and 1, for example 0.95; got {quoted(level)}.")
+        raise InputError(f"{argument} must lie between 0 and 1, for example {such_as}; got {quoted(level)}.")
 
 
 def refuse_odd_arrays(values, argument: str) -> None:

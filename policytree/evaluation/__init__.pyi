@@ -5,6 +5,7 @@ from policytree.evaluation.heterogeneity.linear_projection import calibration_te
 from policytree.evaluation.instruments.offer_rule import offer_rule as offer_rule
 from policytree.evaluation.instruments.summary import instrument_summary as instrument_summary
 from policytree.evaluation.policy_value.benchmark_covariates import nuisances_without as nuisances_without
+from policytree.evaluation.policy_value.trial_plan import plan_trial as plan_trial
 from policytree.evaluation.sensitivity.exclusion import exclusion_sensitivity as exclusion_sensitivity
 from policytree.evaluation.sensitivity.marginal import marginal_sensitivity as marginal_sensitivity
 from policytree.evaluation.sensitivity.omitted_variables import omitted_variable_bounds as omitted_variable_bounds
