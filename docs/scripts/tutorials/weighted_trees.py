@@ -24,9 +24,9 @@ print(f"{learn.n} men choose, {judge.n} men judge; rules may ask about {', '.joi
 # What a weight is
 # ----------------
 #
-# Whatever model is used, it ends in a *reward* for every man under every treatment. His label is the treatment with the
-# larger reward, and his weight is by how much it is larger: the loss if the tree gets him wrong. The weighted errors of
-# a tree are then what its regime loses, summed over the men.
+# Whatever model is used, it ends in a *reward* for every man under every treatment. His label is the treatment with
+# the larger reward, and his weight is by how much it is larger: the loss if the tree gets him wrong. The weighted
+# errors of a tree are then what its regime loses, summed over the men.
 
 rewards = {
     "inverse propensity": RewardEstimator(model_propensity=LogitPropensity(), method="inverse_propensity"),
@@ -40,16 +40,16 @@ table = {name: pd.Series(each.weight).describe()[["mean", "50%", "max"]] for nam
 print(pd.DataFrame(table).T.round(0).assign(trained=[(each.label == "training").mean() for each in labels.values()]))
 
 # %%
-# Weights by inverse propensity are large and noisy: each man counts by his own earnings alone. Those of a regression are
-# small and smooth. The doubly robust ones correct the regression by what is left of the earnings.
+# Weights by inverse propensity are large and noisy: each man counts by his own earnings alone. Those of a regression
+# are small and smooth. The doubly robust ones correct the regression by what is left of the earnings.
 #
 # Three solvers
 # -------------
 #
-# *Direct* searches with the weights as they are. *Duplication* rounds them to whole copies of rows, so that any solver
-# for unweighted rows would do; Theorem 1 bounds what rounding costs. *Sampling* draws rows by weight; Theorem 3 bounds,
-# with 95 % confidence, how far the tree of the sample is from that of the rows. Objectives are weighted error rates, and
-# every gap is what the solver itself can prove on these rows.
+# *Direct* searches with the weights as they are. *Duplication* rounds them to whole copies of rows, so that any
+# solver for unweighted rows would do; Theorem 1 bounds what rounding costs. *Sampling* draws rows by weight; Theorem
+# 3 bounds, with 95 % confidence, how far the tree of the sample is from that of the rows. Objectives are weighted
+# error rates, and every gap is what the solver itself can prove on these rows.
 
 
 def fitted(solver, weights, **more):
@@ -75,9 +75,9 @@ for name, value in lines["duplication"].items():
 # Guesses
 # -------
 #
-# A reference model (boosted trees) that predicts the labels shows which thresholds matter, how deep a tree has to be, and
-# which errors nobody will avoid. The search then looks at these thresholds only. Less is proved: ``status`` says that the
-# tree is optimal *given the guesses*.
+# A reference model (boosted trees) that predicts the labels shows which thresholds matter, how deep a tree has to be,
+# and which errors nobody will avoid. The search then looks at these thresholds only. Less is proved: ``status`` says
+# that the tree is optimal *given the guesses*.
 
 guessed = {}
 for guess in (None, "thresholds", ["thresholds", "lower_bounds"]):
@@ -107,11 +107,12 @@ table = {name: {"dollars": e.value, "lower": e.lower, "upper": e.upper} for name
 print(pd.DataFrame(table).T.round(0).astype(int))
 
 # %%
-# No regime is shown better than training for everybody: 361 men do not tell. Two treatments need no labels at all, since a
-# policy tree on rewards is the same search; with weights by doubly robust rewards it is the same tree up to rows that tie.
+# No regime is shown better than training for everybody: 361 men do not tell. Two treatments need no labels at all,
+# since a policy tree on rewards is the same search; with weights by doubly robust rewards it is the same tree up to
+# rows that tie.
 #
 # Which to use? Doubly robust rewards by default: their mean is right if either model is. ``DRPolicyTree`` and
-# ``cross_val_policy_value`` do the whole chain with held-out values of all men. The weighted solvers are for labels and
-# weights from elsewhere, for solvers that know no weights, and for comparison with published trees: ``case_studies``
-# has the paper's own printed tree of LaLonde's men beside ours (``lalonde``), its figures (``weighted_trees``), and what
-# real weights cost.
+# ``cross_val_policy_value`` do the whole chain with held-out values of all men. The weighted solvers are for labels
+# and weights from elsewhere, for solvers that know no weights, and for comparison with published trees:
+# ``case_studies`` has the paper's own printed tree of LaLonde's men beside ours (``lalonde``), its figures
+# (``weighted_trees``), and what real weights cost.
