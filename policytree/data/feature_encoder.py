@@ -25,8 +25,12 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def collected(X):
-    """A polars LazyFrame as a DataFrame; everything else as it is."""
-    return X.collect() if nw.dependencies.is_polars_lazyframe(X) else X
+    """A lazy frame as one in memory, what narwhals wraps unwrapped, a batch of Arrow as a table; all else as it is."""
+    X = nw.to_native(X, pass_through=True)
+    if nw.dependencies.is_polars_lazyframe(X):
+        return X.collect()
+    arrow = nw.dependencies.get_pyarrow()  # None unless it was imported
+    return arrow.Table.from_batches([X]) if arrow is not None and isinstance(X, arrow.RecordBatch) else X
 
 
 def _named_frame(X, argument: str = "The table"):
@@ -338,7 +342,9 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
         return feature, _positions(feature, codes, distinct)
     column = _wrapped(column)
     if column.dtype.is_integer():
-        refuse_large_integers(*_ends(column.drop_nulls().to_numpy()), name, argument)
+        present = column.drop_nulls()  # numpy has no integers of 128 bits
+        if len(present):
+            refuse_large_integers(present.min(), present.max(), name, argument)
     encoded = _encode_column(Feature(name), column, argument)
     if isinstance(column.dtype, nw.Object):
         whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]
