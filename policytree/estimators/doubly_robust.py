@@ -289,7 +289,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
             arms = arms[study_mask(study, len(arms))].infer_objects()
         warn_of_direction(cause, horizon, way)
         labels = sorted_labels(arms.dropna().to_numpy())
-        check_constraints(tree, labels, n_rows, budget_costs)
+        if len(labels):  # of no treatment at all the rewards tell
+            check_constraints(tree, labels, n_rows, budget_costs)
         further = further_outcomes(outcomes)
         if further and (instrument is not None or study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
