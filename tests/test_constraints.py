@@ -179,4 +179,4 @@ def test_the_direction_of_a_limit_is_that_of_its_outcome_unless_it_says_so():
     ],
 )
 def test_a_constraint_says_its_option(each, text):
-    assert str(each) == text
+    assert f"{each.option} {each.typed()}" == text

@@ -65,6 +65,15 @@ def test_the_readme_leads_somewhere():
         compile(code, "README.md", "exec")
 
 
+def test_the_published_chain_prints_what_the_readme_shows():
+    """Words to the letter; numbers within a twentieth, or 50 dollars."""
+    section = README.read_text(encoding="utf-8").partition("### Weights, weighted solvers, guesses")[2]
+    code, after = re.search(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", section, re.DOTALL).groups()
+    printed, shown = (text.replace(",", "") for text in (printed_by(code), textwrap.dedent(after)))
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+    assert numbers_in(printed) == pytest.approx(numbers_in(shown), rel=0.05, abs=50)
+
+
 def test_five_lines_print_what_the_landing_page_shows():
     """Words to the letter; numbers within a twentieth, or 50 dollars."""
     pytest.importorskip("causaldata")

@@ -171,3 +171,28 @@ def test_the_objective_gives_its_own_reference(objective):
     reference = objective.reference(curve, 0.01, 0.3, 3, 0.5)
     assert reference.limit == getattr(objective, "max_fpr", None) or reference.limit == 1.0
     assert reference.curved
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.01, 30.0])
+@pytest.mark.parametrize("limit", [1.0, 0.2, 1e-4])
+def test_moved_weights_move_losses_no_further(rng, beta, limit):
+    """Leaves with labels that stay, weights that move by any share of their class: losses are exact fractions."""
+    omega, area = OmegaFScore(beta, 1.5), PartialAUC(limit)
+    for _ in range(200):
+        leaves = int(rng.integers(1, 5))
+        before = rng.integers(0, [10, 1000, 10**6][rng.integers(3)], (leaves, 2)) + (np.arange(leaves) == 0)[:, None]
+        after = np.maximum(before + rng.integers(-9, 10, (leaves, 2)) * rng.integers(0, 2, 2), 0)
+        if not after.sum(axis=0).all():
+            continue
+        one, two = ([(int(n), int(p)) for n, p in leaf_stats] for leaf_stats in (before, after))
+        N, P = (int(total) for total in before.sum(axis=0))
+        negatives, positives = (
+            Fraction(int(d), t) for d, t in zip(np.abs(after - before).sum(axis=0), (N, P), strict=True)
+        )
+        labels = rng.integers(0, 2, leaves).tolist()
+        pairs = [
+            (omega, omega.loss_of(two, labels) - omega.loss_of(one, labels)),
+            (area, area.loss(two) - area.loss(one)),
+        ]
+        for objective, change in [*pairs, (AUC(), AUC().loss(two) - AUC().loss(one))]:
+            assert abs(change) <= objective.moved(float(positives), float(negatives), P / N) * (1 + 1e-9)

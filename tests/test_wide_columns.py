@@ -1,4 +1,4 @@
-"""One numeric column of more values than two bytes can number: every threshold, or a clear word."""
+"""Numeric columns of more values than two bytes can number: every threshold, or a clear word."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier, Polic
 from policytree.constraints import Budget
 from policytree.evaluation import near_ties
 from policytree.exceptions import InputError
-from policytree.problem.split_columns import MAX_BINS
-from policytree.problem.types import Problem, Status
+from policytree.problem.split_columns import MAX_BINS, parts_of
+from policytree.problem.types import BinnedData, Problem, Status
+from policytree.solvers.core import binning
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.exact.direct import solve_direct
-from tests import interval_oracles
+from tests import interval_oracles, oracles
 
 N = 70_000
 
@@ -115,8 +116,78 @@ def test_searches_over_two_bytes_refuse_wide_codes(column, labels):
 def test_wide_codes_are_for_one_feature_alone(column, rng):
     two = np.column_stack([column, rng.random(N)])
     both = bin_matrix(two, wide=True)
-    assert both.codes.dtype == np.uint16 and not both.exact
+    assert both.codes.dtype == np.uint16 and both.exact
     alone = bin_matrix(two, wide=True, split_on=[1])
     assert alone.codes.dtype == np.uint32 and alone.exact and alone.n_bins.tolist() == [N]
     assert not bin_matrix(two, split_on=[1]).exact
     assert bin_matrix(two, wide=True, split_on=[1], max_bins=7).n_bins.max() == 7
+
+
+def test_several_columns_keep_their_cuts_in_parts(column, rng):
+    column[::9] = np.nan
+    X = np.column_stack([column, rng.random(N), rng.integers(0, 5, N)])
+    data = bin_matrix(X, wide=True)
+    assert [c.feature for c in data.columns] == [0, 0, 1, 1, 2] and data.n_bins.max() <= MAX_BINS
+    for f, missing_left in ((0, False), (0, True), (1, False)):
+        own = [c for c in data.columns if (c.feature, c.missing_left) == (f, missing_left)]
+        cuts = np.concatenate([c.thresholds for c in own])
+        present = np.unique(X[~np.isnan(X[:, f]), f])
+        middle = (present[:-1] + present[1:]) / 2
+        np.testing.assert_allclose(cuts, np.append(middle, np.inf) if f == 0 and not missing_left else middle)
+    for column_of_codes, split in zip(data.codes, data.columns, strict=True):
+        x = X[:, split.feature]
+        for b in (0, len(split.thresholds) // 2, len(split.thresholds) - 1):
+            left = (x <= split.thresholds[b]) | (np.isnan(x) & split.missing_left)
+            np.testing.assert_array_equal(column_of_codes <= b, left)
+
+
+def test_more_parts_than_pay_are_thinned(monkeypatch, column, rng):
+    monkeypatch.setattr(binning, "MOST_KEPT", N - 2)
+    data = bin_matrix(np.column_stack([column, rng.random(N)]), wide=True)
+    assert not data.exact and data.thinned and len(data.columns) == 2 and data.n_bins.max() <= MAX_BINS
+
+
+def test_neighbouring_values_of_two_columns_decide(column, rng):
+    """A tree without errors exists, at cuts of which quantiles know none: it is found, and proved."""
+    other = rng.random(N)
+    X = np.column_stack([column, other])
+    kept = [split.thresholds for split in bin_matrix(X).columns]
+    lost = [np.setdiff1d(bin_matrix(x[:, None], wide=True).columns[0].thresholds, kept[j]) for j, x in enumerate(X.T)]
+    low, high = lost[1][900], lost[1][3_000]
+    order = np.argsort(column)
+    apart = (other[order] < low) | (other[order] > high)  # rows that are wrong on the other side of the first cut
+    below = np.searchsorted(column[order], lost[0]) - 1
+    deciding = lost[0][apart[below] & apart[below + 1]]
+    first = deciding[len(deciding) // 2]
+    labels = np.where(column <= first, other <= low, other > high).astype(int)
+    tree = OptimalTreeClassifier(regularization=0, max_depth=2).fit(X, labels)
+    assert tree.status_ is Status.OPTIMAL and tree.score(X, labels) == 1.0
+    assert tree.search_grid_.exact and tree.search_grid_.n_splits == 2 * (N - 1)
+    thinned = OptimalTreeClassifier(regularization=0, max_depth=2, max_bins=MAX_BINS).fit(X, labels)
+    assert thinned.status_ is Status.OPTIMAL_GIVEN_GUESSES and thinned.score(X, labels) < 1.0
+
+
+@pytest.mark.parametrize("max_depth", [2, 3])
+@pytest.mark.parametrize("n_actions", [2, 3])
+def test_columns_in_parts_equal_brute_force(rng, n_actions, max_depth):
+    for _ in range(6):
+        X = rng.integers(0, 13, (40, 2)).astype(float)
+        X[rng.random(40) < 0.1, 0] = np.nan
+        losses = rng.integers(0, 30, (40, n_actions))
+        whole = bin_matrix(X)
+        parts = [part for c, code in zip(whole.columns, whole.codes, strict=True) for part in parts_of(c, code, 4)]
+        columns, codes = zip(*parts, strict=True)
+        assert len(columns) > 2 * len(whole.columns)
+        data = BinnedData(
+            np.array(codes, np.uint16), np.array([len(c.thresholds) + 1 for c in columns]), columns, whole.features
+        )
+        solution = solve_direct(Problem(data, losses.astype(float), 2.0, max_depth))
+        best = oracles.best_objective_fast(oracles.code_columns(X), losses, max_depth=max_depth, penalty=2)
+        assert solution.status is Status.OPTIMAL and solution.objective == best
+        np.testing.assert_allclose(losses_of(solution.tree, X, losses) + 2 * solution.tree.n_leaves, best)
+
+
+def losses_of(tree, X, losses) -> float:
+    """What the rows of a tree's leaves lose under the best action of each."""
+    leaves = tree.apply(X)
+    return sum(losses[leaves == leaf].sum(axis=0).min() for leaf in np.unique(leaves))

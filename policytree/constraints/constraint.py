@@ -16,7 +16,6 @@ from policytree.exceptions import InputError, quoted
 from policytree.solvers.core.constraints import Constraint as Sum
 
 if TYPE_CHECKING:
-    from policytree.constraints.groups import WorstServed
     from policytree.constraints.people import Limited
 
 
@@ -43,6 +42,22 @@ class Rows:
     about: Limited = field(repr=False)
     test_costs: np.ndarray | None = None
     most_tests: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorstServed:
+    """The part of a search by the worst group: trees that serve one group worst.
+
+    Attributes
+    ----------
+    losses : ndarray of shape (n, K)
+        Those of its people, so that their weighted mean over everybody is the mean over the group.
+    constraints : tuple
+        No other group is served worse.
+    """
+
+    losses: np.ndarray
+    constraints: tuple[Sum, ...]
 
 
 class Constraint(ABC):
@@ -130,9 +145,6 @@ class Constraint(ABC):
     def to_dict(self) -> dict[str, Any]:
         """The same as JSON: kind and fields."""
         return {"kind": self.kind} | {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-
-    def __str__(self) -> str:
-        return f"{self.option} {self.typed()}"
 
 
 def check_amount(name: str, value: Any, low: float = -sys.float_info.max, high: float = sys.float_info.max) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from policytree.constraints.constraint import Constraint, Rows, check_amount, rounded_up
+from policytree.constraints.constraint import Constraint, Rows, WorstServed, check_amount, rounded_up
 from policytree.exceptions import InputError
 from policytree.solvers.core.constraints import Constraint as Sum
 from policytree.solvers.core.constraints import gap_constraint
@@ -206,22 +206,6 @@ class WorstGroup(OfGroups):
     def objective(self) -> str:
         """In words."""
         return f"mean reward of the worst-served {self.column}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WorstServed:
-    """The part of a search by the worst group: trees that serve one group worst.
-
-    Attributes
-    ----------
-    losses : ndarray of shape (n, K)
-        Those of its people, so that their weighted mean over everybody is the mean over the group.
-    constraints : tuple
-        No other group is served worse.
-    """
-
-    losses: np.ndarray
-    constraints: tuple[Sum, ...]
 
 
 def _populated(groups: Subgroups, name: str) -> list[np.ndarray]:

@@ -65,9 +65,9 @@ class SearchArguments(NestedParameters):
         three to four times the bytes of the table and the rewards as numbers of 64 bits.
     max_bins : int or None
         Most distinct values a covariate keeps, 2 to 65,536: longer ones keep the thresholds nearest to their quantiles,
-        and ``status_`` is then OPTIMAL_GIVEN_GUESSES. None keeps every threshold, up to 65,535 a column. If one numeric
-        column is all there is to split on it keeps more, in a plain search: ``solver="direct"``, an objective that is a
-        sum over rows, no guesses, ``feature_costs``, ``root_feature`` or ``constraints``.
+        and ``status_`` is then OPTIMAL_GIVEN_GUESSES. None keeps every threshold, up to 65,535 a column, or 262,140 in
+        a plain search: ``solver="direct"``, an objective that is a sum over rows, no guesses, ``feature_costs``,
+        ``root_feature`` or ``constraints``. If one numeric column is all there is to split on, such a search keeps all.
     n_jobs : int or None
         Threads. None means 1, -1 all cores. The tree does not depend on it.
     random_state : int, RandomState or None

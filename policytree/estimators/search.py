@@ -22,7 +22,7 @@ from policytree.solvers.kernels.compiling import seconds_compiling
 from policytree.solvers.nonadditive.registry import solver_for
 
 if TYPE_CHECKING:
-    from policytree.constraints.groups import WorstServed
+    from policytree.constraints.constraint import WorstServed
     from policytree.constraints.people import Limited
 
 

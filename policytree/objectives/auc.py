@@ -53,15 +53,33 @@ class AUC(RankingObjective):
         """That of the whole area."""
         return Area(curve, leaf_price, 1.0)
 
-    def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+    def leaf_numbers(
+        self, positives: int, negatives: int, off: tuple[float, float] = (0.0, 0.0)
+    ) -> tuple[str, list[float]]:
         """The area up to the rate 1."""
         return "area", [1.0]
+
+    def moved(self, positives: float, negatives: float, ratio: float) -> float:
+        """That of the area up to the rate 1."""
+        return area_moved(positives, negatives, 1.0)
 
     def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
         """Area under the ROC curve of ``scores``."""
         from sklearn.metrics import roc_auc_score
 
         return float(roc_auc_score(two_kinds(codes, weight), scores, sample_weight=weight))
+
+
+def area_moved(positives: float, negatives: float, limit: float) -> float:
+    """How far the area above a ROC curve up to a rate, divided by that rate, moves with the weights.
+
+    The curve of ranked leaves with shares (p, n) is at x the most that a linear programme reaches: the sum of z p over
+    z in [0, 1] with the sum of z n at most x. Weights that move by a share d of their class move the shares of leaves
+    by at most 2 d in all, of which one half is gained and the other lost, so that any sum of z p moves by at most d.
+    The curve thus moves up or down by ``positives`` at most, and to the left or right by ``negatives``, which changes
+    the area below a curve of height 1 by no more than that.
+    """
+    return positives + negatives / limit
 
 
 def two_kinds(codes: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -22,8 +22,7 @@ from policytree.objectives.objective import (
 )
 from policytree.objectives.references import LabelledByOmega, Reference
 
-WHOLE, EXACT_BITS = 1 << 36, 52  # shares times fewer rows are whole numbers up to rounding; bits of an exact product
-DOUBT = 1e-11  # of all weights, that sums of shares may be off by where they are not exact
+EXACT_BITS, UNIT = 52, 2.0**-51  # bits of an exact product; what others are rounded by, with what is added to them
 LARGEST = 1e6  # of beta and of 1 / beta: beyond, one of the two errors is all that counts
 
 
@@ -168,9 +167,21 @@ class OmegaFScore(FScore, RankingObjective):
         """Errors at the ratio of the best tree, whatever the curve."""
         return LabelledByOmega(self.squared, leaf_price, best, leaves, ratio)
 
-    def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
-        """omega, beta squared, both totals, and how close to a tie sums of floats are in doubt."""
-        exact = Fraction(self.omega).numerator.bit_length() + positives.bit_length() <= EXACT_BITS
-        whole = max(positives, negatives) < WHOLE
-        doubt = 0.0 if exact and whole else DOUBT * (self.omega * positives + negatives)
+    def leaf_numbers(
+        self, positives: int, negatives: int, off: tuple[float, float] = (0.0, 0.0)
+    ) -> tuple[str, list[float]]:
+        """omega, beta squared, both totals, and how close to a tie a leaf's label is in doubt."""
+        doubt = self.omega * off[0] + off[1]
+        if Fraction(self.omega).numerator.bit_length() + positives.bit_length() > EXACT_BITS:
+            doubt += UNIT * (self.omega * positives + negatives)
         return "omega", [self.omega, float(self.squared), positives, negatives, doubt]
+
+    def moved(self, positives: float, negatives: float, ratio: float) -> float:
+        """How far ``1 - F`` of given labels moves.
+
+        F is A / D with ``A = (1 + beta^2) TP`` and ``D = beta^2 P + TP + FP``, and 1 at most. If TP and P move by e at
+        most and FP by d, then A moves by ``(1 + beta^2) e`` and D by ``(1 + beta^2) e + d``, and F by no more than the
+        sum of both over D, since ``A / D - A' / D' = (A - A' + F' (D' - D)) / D``. D is at least ``beta^2 P``.
+        """
+        b = float(self.squared)
+        return (2 * (1 + b) * positives + negatives / ratio) / b

@@ -121,8 +121,26 @@ class RankingObjective(Objective):
         """
 
     @abstractmethod
-    def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
-        """How kernels score leaf statistics: the kind of score, and its numbers."""
+    def leaf_numbers(
+        self, positives: int, negatives: int, off: tuple[float, float] = (0.0, 0.0)
+    ) -> tuple[str, list[float]]:
+        """How kernels score leaf statistics: the kind of score, and its numbers.
+
+        ``off``: by how much a leaf's positives and negatives may differ from those of the kernel once its sums are
+        rounded to whole numbers, in their unit; zero where these are right.
+        """
+
+    @abstractmethod
+    def moved(self, positives: float, negatives: float, ratio: float) -> float:
+        """How far the loss of a tree moves at most if weights move by such shares of their class.
+
+        Parameters
+        ----------
+        positives, negatives : float
+            The sum of what the weights of a class move by, over its weight.
+        ratio : float
+            Positives over negatives.
+        """
 
     def freely_labelled(self) -> Objective:
         """The objective under the best labels, which no rule for labels is better than."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from policytree.objectives.auc import roc_corners, two_kinds
+from policytree.objectives.auc import area_moved, roc_corners, two_kinds
 from policytree.objectives.objective import LeafStatistics, RankingObjective, check_parameter, majority
 from policytree.objectives.references import Area, Reference
 
@@ -64,9 +64,15 @@ class PartialAUC(RankingObjective):
         """That of the area up to ``max_fpr``."""
         return Area(curve, leaf_price, self.max_fpr)
 
-    def leaf_numbers(self, positives: int, negatives: int) -> tuple[str, list[float]]:
+    def leaf_numbers(
+        self, positives: int, negatives: int, off: tuple[float, float] = (0.0, 0.0)
+    ) -> tuple[str, list[float]]:
         """The area up to ``max_fpr``."""
         return "area", [self.max_fpr]
+
+    def moved(self, positives: float, negatives: float, ratio: float) -> float:
+        """That of the area up to ``max_fpr``."""
+        return area_moved(positives, negatives, self.max_fpr)
 
     def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:
         """Area under the ROC curve of ``scores`` up to ``max_fpr``, divided by ``max_fpr``."""

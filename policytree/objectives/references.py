@@ -47,6 +47,8 @@ class Reference(ABC):
         What a leaf is charged beside its cost, so that trees of different size can be compared.
     limit : float
         The largest rate of negatives that counts.
+    offset : float
+        What costs are compared with: its size says how far floats round the difference.
     curved : bool
         Whether leaves with more negatives than the curve has passed cost more than in proportion.
     """
@@ -54,6 +56,7 @@ class Reference(ABC):
     pairs: Pairs
     price: float
     limit: float
+    offset: float
     curved: bool
 
     @abstractmethod
@@ -84,6 +87,7 @@ class Area(Reference):
         self.pairs = np.column_stack([rise, width])[width > 0]
         slopes, heights = steps_of(self.pairs)
         self.constant = float((heights[:-1] ** 2 * np.diff(slopes)).sum() / 2)
+        self.offset = self.constant
         self.limit, self.leaf_price, self.price = limit, leaf_price, leaf_price * limit
 
     def loss_at(self, q: np.ndarray, leaves: np.ndarray) -> np.ndarray:
@@ -105,7 +109,7 @@ class LabelledByOmega(Reference):
         self.leaf_price = leaf_price
         self.c = min(max(best - leaf_price * leaves, 0.0), 1.0)
         self.pairs = np.array([[1.0 - self.c, (b + self.c) * ratio]])
-        self.threshold = self.c * (1.0 + b) * ratio
+        self.threshold = self.offset = self.c * (1.0 + b) * ratio
         f = 1.0 - best + leaf_price  # F of a better tree is above it, so that D is between these two
         self.least = b * ratio * (1.0 + max(f, 0.0) / (1.0 + b - max(f, 0.0)))
         self.largest = min((1.0 + b) * ratio + 1.0, (1.0 + b) * ratio / max(f, 1e-9))

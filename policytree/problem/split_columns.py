@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -43,6 +44,25 @@ def numeric_split_columns(j: int, thresholds: np.ndarray, codes: np.ndarray, mis
     if len(thresholds):
         out.append((SplitColumn(j, thresholds, gaps), codes))
     return out
+
+
+def parts_of(column: SplitColumn, codes: np.ndarray, most_bins: int = MAX_BINS) -> list:
+    """Columns of at most ``most_bins`` codes that together have the cuts of one column, each with its rows' codes.
+
+    A part has some neighbouring cuts. Rows before its first cut share its first code, rows behind its last cut its last
+    code, so that ``codes <= b`` divides the rows as the cut does in the whole column.
+    """
+    cuts = len(column.thresholds)
+    ends = np.linspace(0, cuts, -(-cuts // (most_bins - 1)) + 1).astype(np.int64)
+    if len(ends) == 2:
+        return [(column, codes)]
+    return [
+        (
+            replace(column, thresholds=column.thresholds[first:end]),
+            np.clip(codes - first, 0, end - first).astype(np.uint16),
+        )
+        for first, end in pairwise(ends)
+    ]
 
 
 def categorical_split_columns(j: int, x: np.ndarray) -> list:

@@ -19,7 +19,8 @@ class SplitColumn:
     """One ordinal column of codes offered to the search: which split of which feature its cuts stand for.
 
     A plain numeric feature gives one column. A numeric feature with missing values gives two, one whose splits send
-    missing values left and one whose splits send them right. A categorical feature gives one column per category
+    missing values left and one whose splits send them right. A feature with more cuts than codes tell apart gives one
+    for each part of its cuts. A categorical feature gives one column per category
     (``x == category`` goes left), or one per set of categories (``Feature.levels_at``).
 
     Attributes

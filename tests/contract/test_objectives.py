@@ -93,6 +93,43 @@ def check_consistency(tree, X, y, weight, price):
     assert tree.get_n_leaves() <= (tree.max_leaf_nodes or len(X))
 
 
+THIN = {  # scores that rest on few of the rows, so that small changes of weights move them far
+    "recall of few": (
+        OmegaFScore(1e-5, 2.0),
+        lambda leaf_stats: 1 - ranking_oracles.omega_f_score(leaf_stats, 1e-5, 2),
+    ),
+    "thirds": (OmegaFScore(1e-4, 1 / 3), lambda leaf_stats: 1 - ranking_oracles.omega_f_score(leaf_stats, 1e-4, 1 / 3)),
+    "first of the curve": (PartialAUC(1e-9), lambda leaf_stats: 1 - ranking_oracles.area(leaf_stats, Fraction(1e-9))),
+    "auc": (AUC(), lambda leaf_stats: 1 - ranking_oracles.area(leaf_stats)),
+}
+
+
+@pytest.mark.parametrize("name", THIN)
+def test_the_stated_rounding_holds_for_weights_that_are_no_multiples_of_one(name, rng):
+    """In exact arithmetic: the tree's value is what it says, and no tree, and no bound, is off by more than is said."""
+    objective, lost = THIN[name]
+    for _ in range(60):
+        X, y, _, limits = random_problem(rng)
+        limits.pop("min_samples_leaf", None)  # which may leave no split
+        weight = rng.choice([1 / 3, 2 / 3, 1.0, 1e-10 / 3, 2e-10 / 3, 1e-5, 0.1], len(y))
+        weight[:2] = 1 / 3, 0.7
+        price, exact = float(rng.choice([0.0, 0.01])), [Fraction(w) for w in weight.tolist()]
+        tree = OptimalTreeClassifier(regularization=price, objective=objective, **limits).fit(X, y, weight)
+        total, solution, rule = sum(exact), tree.solution_, tree.tree_
+        own = [[Fraction(0), Fraction(0)] for _ in range(rule.node_count)]
+        for leaf, label, w in zip(rule.apply(X), y, exact, strict=True):
+            own[leaf][label] += w
+        own = [tuple(leaf) for leaf in own if sum(leaf)]
+        value = lost(own) + Fraction(price) * len(own)
+        best = min(
+            lost(leaf_stats) + Fraction(price) * len(leaf_stats) for leaf_stats in stats_of_trees(X, y, weight, limits)
+        )
+        stated, ulp = Fraction(solution.resolution) / total, Fraction(1e-14)
+        assert abs(Fraction(solution.objective) / total - value) <= ulp
+        assert value - best <= stated + ulp
+        assert Fraction(solution.lower_bound) / total - best <= stated + ulp
+
+
 def test_area_is_concordance(rng):
     """The oracle's two ways to the same number."""
     for _ in range(50):

@@ -2,8 +2,8 @@
 Plan a trial of a rule
 ======================
 
-Values by rewards rest on models, or on a trial that had another purpose. A trial of the rule itself rests on neither: half
-of the people are treated by it, and half as is usual. ``plan_trial`` says how large such a trial has to be.
+Values by rewards rest on models, or on a trial that had another purpose. A trial of the rule itself rests on neither:
+half of the people are treated by it, and half as is usual. ``plan_trial`` says how large such a trial has to be.
 """
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
@@ -16,14 +16,14 @@ plan = plan_trial(values)
 print(plan)
 
 # %%
-# Whom the rule treats as usual anyway adds noise and no difference. If it is known beforehand who these are, as with a rule it
-# is, only the others need to be randomised.
+# People whom the rule treats as usual anyway add noise and no difference. The rule says beforehand who they are, so
+# that only the others need to be randomised.
 
 print(plan.designs[["per_arm", "screened", "difference", "assurance"]].round(2))
 
 # %%
-# **assurance** is the power, averaged over what the gain may truly be: a size that is planned by an estimate gives less power than
-# it says, since estimates may be too large. More people raise it, and so does another study.
+# **assurance** is the power, averaged over what the gain may truly be: a size that is planned by an estimate gives less
+# power than it says, since estimates may be too large. More people raise it, and so does another study.
 
 print(plan_trial(values, power=0.9).designs[["per_arm", "assurance"]].round(2))
 

@@ -15,6 +15,7 @@ from policytree.problem.split_columns import (
     grouped_split_columns,
     midpoints,
     numeric_split_columns,
+    parts_of,
     quantile_ranks,
 )
 from policytree.problem.types import BinnedData, SplitColumn
@@ -23,6 +24,7 @@ from policytree.solvers.kernels.base.binning import code_steps
 
 FIRST, BLOCK = 64, 2**19  # rows that are looked at first for more than two values; numbers that are in one go
 MOST_STEPS = 2**31 - 2  # that codes of four bytes number
+MOST_KEPT = 4 * (MAX_BINS - 1)  # thresholds of a feature beside others: pairs of parts become more with their square
 
 
 def bin_matrix(
@@ -53,8 +55,10 @@ def bin_matrix(
     split_on : collection of int, optional
         Positions of the features that get cuts; all by default.
     wide : bool, default False
-        Whether a numeric feature keeps all its thresholds if it is the only one with cuts and ``max_bins`` is None. Its
-        codes are uint32 beyond 65,536 values, which only the direct solver's search over one feature takes.
+        Whether numeric features keep more thresholds than codes of two bytes tell apart, if ``max_bins`` is None. The
+        only feature with cuts keeps all: its codes are uint32 beyond 65,536 values, which only the direct solver's
+        search over one feature takes. Of several features, those with at most ``MOST_KEPT`` thresholds keep all, in
+        columns of 65,536 codes at most (:func:`policytree.problem.split_columns.parts_of`).
     categories : {"levels", "groups"}, default "levels"
         Whether a categorical feature splits off one level, or any group of them.
     losses, min_leaf, last, arms, min_leaf_per_arm
@@ -69,6 +73,7 @@ def bin_matrix(
     X = np.asfortranarray(X, dtype=np.float64)  # columns are read one by one
     features = features or tuple(Feature(f"x{j}") for j in range(X.shape[1]))
     limit = MAX_BINS if max_bins is None else max_bins
+    wide &= max_bins is None
     if not 2 <= limit <= MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
     found, exact, partly, implied = [], True, [], 0
@@ -88,10 +93,12 @@ def bin_matrix(
         elif j in two_valued:
             found += two_valued[j]
         else:
-            numeric, kept = numeric_columns(j, X[:, j], limit, low[j], high[j])
+            numeric, kept = numeric_columns(j, X[:, j], limit, low[j], high[j], MOST_KEPT + 1 if wide else 0)
             found += numeric
             exact &= bool(kept)
-    if wide and max_bins is None and not exact and len({column.feature for column, _ in found}) == 1:
+    if wide and len({column.feature for column, _ in found}) > 1:
+        found = [part for column, code in found for part in parts_of(column, code)]
+    elif wide and not exact:
         j = found[0][0].feature
         found, exact = numeric_columns(j, X[:, j], len(X) + 2, low[j], high[j])
     n_bins = np.array([len(column.thresholds) + 1 for column, _ in found], dtype=np.int64)
@@ -131,10 +138,13 @@ def _at_ends(part: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.nd
     return upper, ((part == low[:, None]) | upper).all(axis=1)
 
 
-def numeric_columns(j: int, x: np.ndarray, max_bins: int, low: float, high: float) -> tuple[list, bool]:
+def numeric_columns(
+    j: int, x: np.ndarray, max_bins: int, low: float, high: float, most_kept: int = 0
+) -> tuple[list, bool]:
     """Split columns and codes of one numeric feature, and whether every threshold was kept.
 
-    ``low`` and ``high`` are NaN where values are missing.
+    ``low`` and ``high`` are NaN where values are missing. A feature keeps all its thresholds where that makes at most
+    ``max_bins`` codes, or ``most_kept``; otherwise ``max_bins`` codes are left.
     """
     gaps = bool(np.isnan(low))
     missing, present = np.isnan(x) if gaps else np.zeros(len(x), dtype=bool), x
@@ -143,7 +153,7 @@ def numeric_columns(j: int, x: np.ndarray, max_bins: int, low: float, high: floa
         low, high = present.min(initial=np.inf), present.max(initial=-np.inf)
     values, codes = _distinct(present, low, high)
     thresholds = midpoints(values)
-    exact = len(thresholds) < max_bins - gaps
+    exact = len(thresholds) < max(max_bins, most_kept) - gaps
     if not exact:  # otherwise every value has a code of its own
         thresholds = _thin(thresholds, present, max_bins - gaps)
         codes = np.searchsorted(thresholds, values, side="left")[codes]

@@ -27,14 +27,19 @@ class Masses:
     negative, positive : ndarray of shape (n,), int64
         ``round(weight * 2**exponent)``; whole weights stay as they are (exponent 0).
     exponent : int
-    rounding : float
-        The largest share of a class's weight that rounding moved.
+    moved : tuple of float
+        The share of the weight of negatives, and of positives, that rounding moved.
     """
 
     negative: np.ndarray
     positive: np.ndarray
     exponent: int
-    rounding: float
+    moved: tuple[float, float]
+
+    @property
+    def rounding(self) -> float:
+        """The largest share of a class's weight that rounding moved."""
+        return max(self.moved)
 
     @property
     def N(self) -> int:
@@ -54,11 +59,11 @@ def masses(problem: Problem, bits: int = MASS_BITS) -> Masses:
     whole = bool((problem.losses == np.rint(problem.losses)).all()) and total < 2.0**bits
     exponent = 0 if whole else bits - 1 - int(np.ceil(np.log2(total)))
     scaled = [np.rint(np.ldexp(w, exponent)) for w in (negative, positive)]
-    moved = [
+    one, other = (
         float(np.abs(np.ldexp(w, exponent) - s).sum() / np.ldexp(w, exponent).sum())
         for w, s in zip((negative, positive), scaled, strict=True)
-    ]
-    return Masses(scaled[0].astype(np.int64), scaled[1].astype(np.int64), exponent, max(moved))
+    )
+    return Masses(scaled[0].astype(np.int64), scaled[1].astype(np.int64), exponent, (one, other))
 
 
 def merged_rows(problem: Problem) -> tuple[Problem, Masses]:

@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.objectives.objective import RankingObjective
+from policytree.objectives.objective import RankingObjective, totals
 from policytree.objectives.references import Reference, by_slope
 from policytree.problem.types import Problem, Progress, SearchLimits, SizeGates, Solution, Status
 from policytree.solvers.core.columns import preorder_splits, rows_of_splits, without_gaps
 from policytree.solvers.core.compilation import RANKING, ROW_DUALS, load_kernels
-from policytree.solvers.core.leaf_sums import FINE_BITS, leaf_stats_of, masses, siblings, with_leaf
+from policytree.solvers.core.leaf_sums import FINE_BITS, exact_leaf_stats, leaf_stats_of, masses, siblings, with_leaf
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Splits
 from policytree.solvers.core.search_state import ScoreSearch
@@ -22,15 +22,22 @@ from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.estimate import estimated_seconds
 from policytree.solvers.kernels.subsets.ranking_layout import CoarseBoxes
 from policytree.solvers.nonadditive.ranking_bounds import coarse_boxes, cuts_between_strips, fill, least_tree, no_boxes
-from policytree.solvers.nonadditive.ranking_search import MergedRows, RankingSearch, costs_by, merge_rows
+from policytree.solvers.nonadditive.ranking_search import (
+    MergedRows,
+    RankingSearch,
+    costs_by,
+    largest_growth,
+    merge_rows,
+)
 
+FLOATS, SAFE = 1e-12, 1.001  # what a handful of operations on losses rounds; a sum of what weights moved
 ROUNDS, DEPTHS = 10, (4, 3, 2)  # searches for incumbents; their depths
 MOST_ACTIONS, MOST_PAIRS = 9, 24  # of a reference as a loss matrix; otherwise
 ROUNDS_OF_CURVES, WORTHWHILE = 3, 0.1  # references that are tried; the share of the gap that one has to close
 LEAST_STEP = 0.25  # of the mixture towards a new tree
 ROUNDS_OF_STRIPS, STEP_OF_STRIPS = 12, 0.08  # to fit a curve to trees between strips
 MOST_PLACES = 5_000_000  # rows and codes on all levels of the search, some hundred bytes each
-ROUNDING = 1e-10  # what is proved is up to this
+ROUNDING = 1e-10  # trees that lose so much less are not looked for
 
 
 def solve_ranking(problem: Problem, limits: SearchLimits | None = None, *, objective: RankingObjective) -> Solution:
@@ -63,6 +70,13 @@ def solve_ranking(problem: Problem, limits: SearchLimits | None = None, *, objec
     is mixed into the next one while that pays; sets of rows seen before, boxes of strips, or numbers of rows
     (row_duals.py) make it quick. (3) Trees within the best reference's budget are written down and scored as what they
     are, until none is left.
+
+    *What is proved.* Trees are compared by exact sums of the weights as they were given. Bounds and the scores that
+    kernels give are of weights rounded to integers, and of sums of floats. A reference's inequality holds for the
+    rounded weights and any labels, the exact ones among them; floats move its costs by ``_slop`` at most, which is
+    subtracted from bounds and added to budgets. A tree's loss with its exact labels differs from that with rounded
+    weights by ``objective.moved``, and floats move the score that a kernel gives it by as much again for their part. So
+    no tree loses less than the best one by more than ``resolution``, the sum of ``ROUNDING`` and these two.
     """
     return _RankingRun(without_gaps(problem), objective, limits or SearchLimits()).solve()
 
@@ -92,12 +106,26 @@ class _RankingRun(ScoreSearch):
         self.search: RankingSearch | None = None
         self.sets = 0  # that the searches for incumbents entered
         self.counters: dict[str, int | float] = {"merged_rows": self.rows.n}
+        ratio = self.sums.P / self.sums.N
+        self.moved = objective.moved(SAFE * self.sums.moved[1], SAFE * self.sums.moved[0], ratio)
+        if not objective.labels_matter or not self.rows.whole:  # areas are sums of products, never whole numbers
+            self.moved += objective.moved(self.rows.rounding, self.rows.rounding, ratio)
+        self.rounding = ROUNDING + self.moved
         self.floor = self._floor()
+
+    def _slop(self, reference: Reference) -> float:
+        """How far floats move the sum of a tree's costs by a reference.
+
+        A leaf's shares are off by ``rounding`` of those of the set that it was cut from, whose sums over leaves are the
+        depth at most; costs grow with shares by ``largest_growth``.
+        """
+        growth = float(largest_growth(costs_by(reference)).sum()) + abs(reference.offset)
+        return (self._depth() + 2) * self.rows.rounding * growth
 
     def _floor(self) -> float:
         """The loss of a tree whose leaves are the rows that no split tells apart, labelled as is best."""
         leaf_stats = [(int(n), int(p)) for n, p in zip(self.rows.negative, self.rows.positive, strict=True)]
-        return max(float(self.objective.freely_labelled().loss(leaf_stats)) - ROUNDING, 0.0)
+        return max(float(self.objective.freely_labelled().loss(leaf_stats)) - self.rounding, 0.0)
 
     def run(self) -> None:
         """Search until the bound meets the incumbent, or a limit strikes."""
@@ -137,12 +165,18 @@ class _RankingRun(ScoreSearch):
 
     def _take(self, splits: Splits) -> bool:
         """Keep a tree if it is better than the best one; whether it is."""
-        splits, leaf_stats = self._pruned(splits, leaf_stats_of(self.problem, self.sums, splits))
+        splits, leaf_stats = self._pruned(splits, self._leaf_stats(splits))
         value = self.objective.loss(leaf_stats) + self.price * len(leaf_stats)
         if value >= self.value:
             return False
         self.best = _Best(value, splits, leaf_stats)
         return True
+
+    def _leaf_stats(self, splits: Splits) -> list[tuple[int, int]]:
+        """Weights of negatives and positives in every leaf as they were given, in one unit."""
+        if max(self.sums.moved) == 0:
+            return leaf_stats_of(self.problem, self.sums, splits)
+        return exact_leaf_stats(self.problem, splits)
 
     def _pruned(self, splits: Splits, leaf_stats: list) -> tuple[Splits, list]:
         """Without splits that are not worth their leaf."""
@@ -160,7 +194,8 @@ class _RankingRun(ScoreSearch):
 
     def _curve(self) -> np.ndarray:
         """The incumbent's leaves as shares."""
-        return np.array([[p / self.sums.P, n / self.sums.N] for n, p in self.best.leaf_stats])
+        N, P = totals(self.best.leaf_stats)
+        return np.array([[p / P, n / N] for n, p in self.best.leaf_stats])
 
     def _reference(self, curve: np.ndarray, most: int) -> Reference:
         best, leaves = float(self.value), len(self.best.leaf_stats)
@@ -200,7 +235,7 @@ class _RankingRun(ScoreSearch):
 
     def _prove(self) -> None:
         """Bound all trees, then write down those that the bound leaves."""
-        if self._most_leaves() == 1 or float(self.value - 2 * self.price) <= self.floor + ROUNDING:
+        if self._most_leaves() == 1 or float(self.value - 2 * self.price) <= self.floor + self.rounding:
             self.proved = True
             return
         search = self._best_search()
@@ -232,7 +267,7 @@ class _RankingRun(ScoreSearch):
             self.bound = max(self.bound, bound)
             if self.clock.stopped:  # what was proved until then is a bound all the same
                 return None
-            if self.bound >= float(self.value) - ROUNDING:
+            if self.bound >= float(self.value) - self.rounding:
                 self.proved = True
                 return None
             splits = search.best_known()  # whatever its number of leaves and its first column
@@ -305,12 +340,13 @@ class _RankingRun(ScoreSearch):
     def _cutoff(self, reference: Reference) -> tuple[float, np.ndarray]:
         """What a better tree's costs and prices sum up to at most; and by number of leaves, its costs alone."""
         h = np.arange(self._most_leaves() + 1)
-        cutoff = reference.cutoff(float(self.value), h) + ROUNDING
+        cutoff = reference.cutoff(float(self.value), h) + max(ROUNDING, self._slop(reference))
         return float((cutoff + reference.price * h)[1:].max()), cutoff
 
     def _bound(self, reference: Reference, least: float) -> float:
         """What the least cost of all trees, prices included, says of what they lose; at most the incumbent's value."""
-        return min(float(self._bounds(reference, least).min()) - ROUNDING, float(self.value))
+        proved = self._bounds(reference, least - self._slop(reference))
+        return min(float(proved.min()) - self.moved - FLOATS, float(self.value))
 
     def _bounds(self, reference: Reference, least: float) -> np.ndarray:
         """By number of leaves, what trees lose at least if their costs and prices sum up to ``least`` or more."""
@@ -341,10 +377,9 @@ class _RankingRun(ScoreSearch):
 
     def solution(self) -> Solution:
         """The best tree and what was proved of it."""
-        labels, rounding = self.objective.labels(self.best.leaf_stats), ROUNDING + 2 * self.sums.rounding
-        return self.made_solution(
-            self.best.splits, labels, rounding, self.counters, self.compiled, merge=self.objective.labels_matter
-        )
+        labels = self.objective.labels(self.best.leaf_stats)
+        rounding, merge = self.rounding + FLOATS, self.objective.labels_matter
+        return self.made_solution(self.best.splits, labels, rounding, self.counters, self.compiled, merge=merge)
 
 
 def _quick_depth(problem: Problem, limit: int | None, gates: SizeGates) -> int:

@@ -55,6 +55,7 @@ SLACK, LEAST_SLACK = (
     1e-4,
 )  # of a leaf's price, and at least, that a side is worked on beyond what makes another cut better
 SHARE_OF_TIME = 0.2  # of a time limit, for the same
+UNIT = 2.0**-52  # twice what rounding to the nearest float moves, in proportion
 KINDS = {"area": AREA, "omega": OMEGA}
 
 
@@ -66,25 +67,47 @@ class MergedRows:
     ----------
     codes : ndarray of shape (columns, n), uint16
     negative, positive, count : ndarray of shape (n,), int64
+    moved : tuple of float
+        The share of the weight of negatives, and of positives, that is not in these integers.
     """
 
     codes: np.ndarray
     negative: np.ndarray
     positive: np.ndarray
     count: np.ndarray
+    moved: tuple[float, float]
 
     @property
     def n(self) -> int:
         """Number of merged rows."""
         return len(self.count)
 
+    @property
+    def rounding(self) -> float:
+        """What a kernel's sum of shares is off by at most: a share, and each sum of two, is rounded once."""
+        return (self.n + 16) * UNIT
+
+    @property
+    def whole(self) -> bool:
+        """Whether sums of shares, as integers, are the weights that were given."""
+        largest = max(int(self.positive.sum()), int(self.negative.sum()))
+        return max(self.moved) == 0 and self.rounding * largest < 0.25
+
+    @property
+    def off(self) -> tuple[float, float]:
+        """By how much positives and negatives of a leaf may differ from what a kernel takes them for."""
+        if self.whole:
+            return 0.0, 0.0
+        P, N = float(self.positive.sum()), float(self.negative.sum())
+        return (self.moved[1] + self.rounding) * P + 1.0, (self.moved[0] + self.rounding) * N + 1.0
+
 
 def merge_rows(problem: Problem, sums: Masses) -> MergedRows:
     """Merge the rows of a problem, in the order of :func:`policytree.solvers.core.rows.prepare`."""
     codes = short_codes(problem.data)
     planes = np.vstack([sums.negative, sums.positive, np.ones(problem.data.n_rows, np.int64)])
-    codes, planes = merge_equal_rows(codes, planes)
-    return MergedRows(np.ascontiguousarray(codes), *planes)
+    codes, (negative, positive, count) = merge_equal_rows(codes, planes)
+    return MergedRows(np.ascontiguousarray(codes), negative, positive, count, sums.moved)
 
 
 class _BestDuals(RowDuals):
@@ -133,7 +156,7 @@ class RankingSearch:
         self.costs, self.boxes = costs_by(reference), boxes
         self.least = np.empty(rows.n)
         costs_of_rows(self.costs, self.shares, self.least)
-        self.worst = self.shares @ _largest_growth(self.costs)
+        self.worst = self.shares @ largest_growth(self.costs)
         self.dual, self.room = self.least, 0.0
         self.slack = max(SLACK * reference.price, LEAST_SLACK)
         self.counters = np.zeros(4, np.int64)
@@ -295,7 +318,8 @@ class RankingSearch:
         return None
 
     def _judge(self, most: float, cutoff: np.ndarray, largest: int) -> Judge:
-        kind, numbers = self.objective.leaf_numbers(int(self.rows.positive.sum()), int(self.rows.negative.sum()))
+        P, N = int(self.rows.positive.sum()), int(self.rows.negative.sum())
+        kind, numbers = self.objective.leaf_numbers(P, N, self.rows.off)
         return Judge(
             KINDS[kind], np.array(numbers, dtype=np.float64), self.leaf_price,
             np.ascontiguousarray(cutoff, dtype=np.float64), most, largest,
@@ -323,7 +347,7 @@ def costs_by(reference: Reference) -> LeafCosts:
     return LeafCosts(ends, heights, areas, squares, float(reference.limit), int(reference.curved))
 
 
-def _largest_growth(costs: LeafCosts) -> np.ndarray:
+def largest_growth(costs: LeafCosts) -> np.ndarray:
     """What a leaf's cost rises by at most, for each unit of p and of n that it is given."""
     S, limit = float(costs.heights[0]), costs.limit
     if costs.curved == 0:
