@@ -2,10 +2,11 @@
 
     python benchmarks/category_groups.py            # results/category_groups.md; a few minutes
 
-One column of L levels and four of 64 numbers, two or three treatments. Every row fits three trees in turn: the column
+One column of L levels and four or ten of 64 numbers, two or three treatments. Every row fits three trees: the column
 as text (a pandas category) with categories="groups", the same with "levels", and as L numbers. Processor seconds are
 medians of fits after one that is not counted, the three alternating; compare ratios, never seconds of two runs. Value
-is the mean reward on the rows of the fit, where half of the levels gain.
+is the mean reward on the rows of the fit, where half of the levels gain. "Noise" is the standard deviation of rewards
+around what they are on average: with little of it levels alone decide, and many trees are as good as the best.
 """
 
 from __future__ import annotations
@@ -20,34 +21,36 @@ from reporting import RESULTS, machine, markdown_head, markdown_table, write_csv
 from policytree import PolicyTree
 
 CASES = [
-    (100_000, 6, 2, 1),
-    (100_000, 8, 2, 1),
-    (100_000, 26, 2, 1),
-    (100_000, 50, 3, 1),
-    (20_000, 6, 2, 2),
-    (20_000, 8, 2, 2),
-    (20_000, 8, 3, 2),
-    (5_000, 8, 2, 3),
+    (100_000, 6, 2, 1, 4, 1.0),
+    (100_000, 8, 2, 1, 4, 1.0),
+    (100_000, 26, 2, 1, 4, 1.0),
+    (100_000, 50, 3, 1, 4, 1.0),
+    (20_000, 6, 2, 2, 4, 1.0),
+    (20_000, 8, 2, 2, 4, 1.0),
+    (20_000, 8, 3, 2, 4, 1.0),
+    (5_000, 8, 2, 2, 10, 3.0),
+    (20_000, 8, 2, 2, 10, 3.0),
+    (5_000, 8, 2, 3, 4, 1.0),
 ]
 WAYS = ("groups", "levels", "numbers")
-HEADER = ["rows", "levels", "treatments", "depth"]
+HEADER = ["rows", "levels", "treatments", "depth", "other columns", "noise"]
 HEADER += [f"{way}: {what}" for way in WAYS for what in ("value", "proof", "seconds")] + ["groups / numbers"]
 
 
-def table(n: int, L: int, K: int) -> tuple[pd.DataFrame, np.ndarray]:
+def table(n: int, L: int, K: int, others: int, noise: float) -> tuple[pd.DataFrame, np.ndarray]:
     """A column "level" of L whole numbers, of which every other one gains by the second treatment; rewards (n, K)."""
     rng = np.random.default_rng(L + 10 * K)
-    X = pd.DataFrame(rng.integers(0, 64, (n, 4)), columns=list("abcd"))
+    X = pd.DataFrame(rng.integers(0, 64, (n, others)), columns=list("abcdefghij")[:others])
     X["level"] = rng.integers(0, L, n)
     gain = np.where(X["level"] % 2, 1.0, -1.0) * (1.0 + 0.5 * (X["a"] > 31))
-    rewards = rng.normal(size=(n, K)).round(2)
+    rewards = (noise * rng.normal(size=(n, K))).round(2)
     rewards[:, 1] += gain
     return X, rewards
 
 
-def measured(n: int, L: int, K: int, depth: int, repeats: int) -> list[str]:
+def measured(n: int, L: int, K: int, depth: int, others: int, noise: float, repeats: int) -> list[str]:
     """One row of the table."""
-    X, rewards = table(n, L, K)
+    X, rewards = table(n, L, K, others, noise)
     texts = X.assign(level=pd.Series([f"v{k:02d}" for k in X["level"]], dtype="category"))
     tables = {"groups": texts, "levels": texts, "numbers": X}
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
@@ -62,7 +65,16 @@ def measured(n: int, L: int, K: int, depth: int, repeats: int) -> list[str]:
             cells[way] = [f"{tree.objective_value_:.4f}", tree.status_.value]
     middle = {way: float(np.median(times)) for way, times in seconds.items()}
     found = [cell for way in WAYS for cell in (*cells[way], f"{middle[way]:.3f}")]
-    return [f"{n:,}", str(L), str(K), str(depth), *found, f"{middle['groups'] / middle['numbers']:.2f}"]
+    return [
+        f"{n:,}",
+        str(L),
+        str(K),
+        str(depth),
+        str(others),
+        f"{noise:g}",
+        *found,
+        f"{middle['groups'] / middle['numbers']:.2f}",
+    ]
 
 
 def main() -> None:

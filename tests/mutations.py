@@ -76,7 +76,8 @@ def change(data: Any, rng: np.random.Generator) -> None:
             there = at(data, other[:-1])
             parent[key], there[other[-1]] = copy.deepcopy(there[other[-1]]), copy.deepcopy(value)
     elif how == 3 and type(value) in (int, float):
-        parent[key] = [-value, value + 1, value - 1, value * 2, value * 10**6, str(value), float(value), float("nan")][
+        point = float(value) if abs(value) < 2**1000 else 0.5
+        parent[key] = [-value, value + 1, value - 1, value * 2, value * 10**6, str(value), point, float("nan")][
             rng.integers(8)
         ]
     elif how == 4:

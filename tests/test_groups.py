@@ -115,6 +115,29 @@ def test_contiguous_in_the_order_of_means():
             assert (np.diff(ordered.astype(int)) <= 0).all()
 
 
+def test_above_the_last_split_no_prefix_is_best():
+    """Why first splits are enumerated: the only best grouping of four levels is a prefix of no order by mean gain."""
+    gains = np.array([[-2.0, 3.0], [-3.0, 2.0], [2.1, -1.9], [1.9, -2.1]])  # of levels, where x is 0 and where it is 1
+    X = np.array([[level, x] for level in range(4) for x in range(2)], dtype=float)
+    losses = np.column_stack([np.zeros(8), -gains.ravel()])
+
+    def best_of(rows, depth):
+        return oracles.best_tree(X[rows], losses[rows], max_depth=depth, categorical=(0,), grouped=True)[0]
+
+    everything, values = best_of(np.ones(8, dtype=bool), 2), {}
+    for size in (1, 2):
+        for levels in combinations(range(4), size):
+            side = np.isin(X[:, 0], levels)
+            values[frozenset(levels)] = best_of(side, 1) + best_of(~side, 1)
+    order = np.argsort(gains.mean(axis=1)).tolist()
+    prefixes = [frozenset(order[:k]) for k in (1, 2, 3)]
+    beside = [values[p] if p in values else values[frozenset(range(4)) - p] for p in prefixes]
+    assert everything == values[frozenset({0, 1})] == values[frozenset({2, 3})] < min(beside)
+    assert float(everything) == pytest.approx(-gains[gains > 0].sum())
+    found = solve_direct(grouped_problem(X, losses, (0,), max_depth=2))
+    assert found.objective == everything and found.status is Status.OPTIMAL
+
+
 @given(st.sets(st.integers(0, 52)))
 def test_thresholds_and_sets_of_levels(levels):
     feature = Feature("x", CATEGORICAL, tuple(range(53)))

@@ -1,7 +1,9 @@
 """Tables and columns that users really have: one sentence for what cannot be used, the right tree for what can."""
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from policytree import (
@@ -145,6 +147,44 @@ def test_treatments_that_are_true_and_false_are_judged_like_others(validation):
         check_rewards(known.rewards_, y, T, propensity=known.propensity_)
         tables.append(table.to_frame().iloc[:, :4].to_numpy(dtype=float, na_value=np.nan))
     np.testing.assert_array_equal(*tables)
+
+
+WRAPPED = {
+    "lazy": pl.DataFrame.lazy,
+    "lazy of narwhals": lambda table: nw.from_native(table.lazy()),
+    "narwhals": nw.from_native,
+    "batch": lambda table: table.to_arrow().to_batches()[0],
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED.values(), ids=WRAPPED)
+def test_tables_of_all_kinds_are_collected_at_fit_and_later(wrap):
+    plain, table = fitted(), wrap(pl.from_pandas(X))
+    model = PolicyTree(max_depth=2).fit(table, REWARDS)
+    np.testing.assert_array_equal(model.predict(table), plain.predict(X))
+    np.testing.assert_array_equal(plain.predict(table), plain.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("T", "words"),
+    [
+        ([{}] * N, "^T holds lists or tables; give one label a row.$"),
+        ([None] * N, "^T has 40 missing value"),
+    ],
+)
+def test_treatments_that_are_none(T, words):
+    with pytest.raises(InputError, match=words):
+        DRPolicyTree(max_depth=1, cv=2).fit(WAVES[:, 1], T, X=X)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.longdouble])
+def test_treatments_in_floats_of_other_sizes(kind):
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(WAVES[:, 1], (np.arange(N) % 2).astype(kind), X=X)
+    assert model.treatments_.tolist() == [0.0, 1.0]
+
+
+def test_numbers_of_small_types_are_numbers():
+    assert fitted(regularization=np.float32(0.01)).regularization_ == pytest.approx(0.01)
 
 
 def test_names_that_are_equal_but_differ_as_text():

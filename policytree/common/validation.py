@@ -6,7 +6,7 @@ pandas is imported inside the functions that need it, so that importing an estim
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -104,13 +104,18 @@ def as_series(values, argument: str) -> pd.Series:
             raise InputError(f"{argument} must be one column of values; got shape {array.shape}.")
         # A list that mixes labels of several types must not be turned into text by numpy.
         series, label = pd.Series(values if isinstance(values, (list, tuple)) else array), None
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f" and series.dtype.itemsize not in (4, 8):
+        series = series.astype(np.float64)  # of which pandas has indexes
     return series.rename(argument if label is None or label == argument else f"{argument} (column {label!r})")
 
 
 def arm_column(T, treatments: Iterable | None = None) -> pd.Series:
     """The arm of every row: T itself, or the combination of its columns (``treatments``: the labels of a fit)."""
     found = factors_of(T, treatments)
-    return as_series(T if found is None else found.labels, "T")
+    labels = as_series(T if found is None else found.labels, "T")
+    if labels.dtype == object and not all(isinstance(label, Hashable) for label in labels):
+        raise InputError(f"{labels.name} holds lists or tables; give one label a row.")
+    return labels
 
 
 def factors_of(T, treatments: Iterable | None = None) -> CombinedTreatments | None:

@@ -25,8 +25,12 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def collected(X):
-    """A polars LazyFrame as a DataFrame; everything else as it is."""
-    return X.collect() if nw.dependencies.is_polars_lazyframe(X) else X
+    """A lazy frame as one in memory, what narwhals wraps unwrapped, a batch of Arrow as a table; all else as it is."""
+    X = nw.to_native(X, pass_through=True)
+    if nw.dependencies.is_polars_lazyframe(X):
+        return X.collect()
+    arrow = nw.dependencies.get_pyarrow()  # None unless it was imported
+    return arrow.Table.from_batches([X]) if arrow is not None and isinstance(X, arrow.RecordBatch) else X
 
 
 def _named_frame(X, argument: str = "The table"):

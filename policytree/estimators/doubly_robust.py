@@ -286,7 +286,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
         if further and (instrument is not None or study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
         blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
-        check_constraints(tree, labels, n_rows, budget_costs, blank, subgroups)
+        if len(labels):  # of no treatment at all the rewards tell
+            check_constraints(tree, labels, n_rows, budget_costs, blank, subgroups)
         self._received = arms.to_numpy()
         if of_any_size(self):
             with warnings.catch_warnings():

@@ -30,6 +30,8 @@ def check_number(name: str, value, low: float, *, integer: bool = False, none: b
     if none and value is None:
         return
     fits = is_whole if integer else is_real
+    if isinstance(value, np.floating):
+        value = float(value)  # LARGEST is beyond smaller types
     if not fits(value) or isinstance(value, bool) or not low <= value <= LARGEST:
         what = "an integer" if integer else "a finite number"
         raise InputError(f"{name} must be {what} >= {low}{' or None' if none else ''}; got {quoted(value)}.")

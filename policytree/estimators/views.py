@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from policytree.common.typing import Table
 from policytree.common.validation import refuse_odd_arrays
-from policytree.data.feature_encoder import FeatureEncoder, refuse_large_integers
+from policytree.data.feature_encoder import FeatureEncoder, collected, refuse_large_integers
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
@@ -143,6 +143,7 @@ class TableViews(TreeViews):
 
     def _table(self, X, *, reset: bool) -> np.ndarray:
         """Numbers of ``X`` by scikit-learn's rules; frames may hold text columns and missing values."""
+        X = collected(X)
         if isinstance(X, EncodedData):
             raise InputError(
                 "Encoded rows are what PolicyTree.fit and OptimalTreeClassifier.fit take, nothing else; to predict, "
@@ -200,6 +201,7 @@ class TableViews(TreeViews):
             If rows have a category, or a missing value, that no training row had where the tree asks about it.
         """
         check_is_fitted(self)
+        X = collected(X)
         encoded = self._table(X, reset=False)
         warn_of_unseen(self.tree_, self.encoder_, X, encoded)
         return self.tree_.apply(encoded)

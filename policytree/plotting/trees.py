@@ -93,7 +93,9 @@ class PolicyTreeDisplay(OneAxes):
     leaf_values : dict of int to LeafValue, optional
         Values by leaf id. Those that were computed on the rows that chose the tree say so in the picture.
     fragile : dict of int to str, optional
-        Leaves that other people would not have given, with what is said of them: their boxes are dashed.
+        Leaves that other people would not have given, with what is said of them: their boxes are hatched.
+    notes : dict of int to str, optional
+        A further line of leaves, such as how many people got which treatment.
 
     Attributes
     ----------
@@ -113,11 +115,16 @@ class PolicyTreeDisplay(OneAxes):
     """
 
     def __init__(
-        self, tree: Tree, leaf_values: Mapping[int, Any] | None = None, fragile: Mapping[int, str] | None = None
+        self,
+        tree: Tree,
+        leaf_values: Mapping[int, Any] | None = None,
+        fragile: Mapping[int, str] | None = None,
+        notes: Mapping[int, str] | None = None,
     ):
         self.tree = tree
         self.leaf_values = leaf_values or {}
         self.fragile = fragile or {}
+        self.notes = notes or {}
 
     @classmethod
     def from_tree(cls, tree: Tree, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
@@ -241,6 +248,8 @@ class PolicyTreeDisplay(OneAxes):
         lines = [wrapped(str(tree.actions[tree.action[node]]))]
         if tree.n_node_samples[0] > 0:  # born-again trees are made without rows
             lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
+        if node in self.notes:
+            lines.append(wrapped(self.notes[node]))
         if node in values:
             lines += [wrapped(line) for line in values[node].lines(value_name, self._digits())]
         if node in self.fragile:
@@ -303,10 +312,13 @@ class PolicyTreeDisplay(OneAxes):
             leaf = bool(tree.is_leaf[node])
             face = colors[tree.actions[tree.action[node]]] if leaf else "white"
             style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
-            style["linestyle"] = "dashed" if node in self.fragile else "solid"
+            edge = "#333333"
+            if node in self.fragile:
+                edge = "#cccccc" if ink(face) == "white" else "#555555"
+                style |= {"linestyle": "dashed", "hatch": "///"}
             boxes[node] = ax.text(
                 x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=ink(face), zorder=3,
-                bbox={**style, "edgecolor": "#333333", "linewidth": 0.8}, linespacing=1.25, parse_math=False,
+                bbox={**style, "edgecolor": edge, "linewidth": 0.8}, linespacing=1.25, parse_math=False,
             )  # fmt: skip
             if leaf:
                 continue

@@ -19,7 +19,11 @@ _NUMBER = re.compile(r"|-|(training rows)|<0.001|[-+\[]*[\d.][-+\d.,e%\] ]*|[-+]
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A paragraph; ``tone`` is "plain", "lead" (the answer), "note" or "warning"."""
+    """A paragraph.
+
+    ``tone``: "plain", "lead" (the answer), "note", "warning", or the state of a verdict: "supported", "fragile",
+    "cannot-be-said".
+    """
 
     text: str
     tone: str = "plain"
@@ -27,9 +31,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names, each with a statement."""
+    """Names, each with a statement; ``large``: numbers that a page shows first, in large letters."""
 
     pairs: tuple[tuple[str, str], ...]
+    large: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,8 @@ class Outline:
         program needs to answer: "feature", "kind", "value". Leaves have "treatment" and "lines". All have "rows".
     scales : dict of str to float
         Typical spread of the numeric features that are asked about.
+    ranges : dict of str to list of two floats
+        Between which nine of ten rows lie, of the same features.
     form : bool
         Whether a page leads a person through it.
     """
@@ -82,6 +89,7 @@ class Outline:
     root: dict[str, Any]
     scales: dict[str, float] = field(default_factory=dict)
     form: bool = True
+    ranges: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,27 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
+class Choices:
+    """Trees of which a page shows one at a time: a row of the table for each."""
+
+    table: Table
+    trees: tuple[Outline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Values of rules at other prices of treatments, which a page computes; text has the table beside it.
+
+    Attributes
+    ----------
+    data : dict
+        Of every rule its moments, as :mod:`policytree.report.sections.prices` makes them; of nobody anything.
+    """
+
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Fold:
     """Details that may stay closed."""
 
@@ -126,9 +155,9 @@ class Fold:
     blocks: tuple[Any, ...]
 
 
-Block = Words | Facts | Table | Outline | Steps | Code | Picture | Fold
+Block = Words | Facts | Table | Outline | Steps | Code | Picture | Choices | Prices | Fold
 KINDS: dict[str, type] = {
-    kind.__name__.lower(): kind for kind in (Words, Facts, Table, Outline, Steps, Code, Picture, Fold)
+    kind.__name__.lower(): kind for kind in (Words, Facts, Table, Outline, Steps, Code, Picture, Choices, Prices, Fold)
 }
 
 
@@ -222,6 +251,11 @@ def _plain(value: Any) -> Any:
 def _block(data: dict[str, Any]) -> Block:
     fields = {name: value for name, value in data.items() if name != "block"}
     kind = KINDS[data["block"]]
+    if kind is Choices:
+        table, *trees = map(_block, (fields["table"], *fields["trees"]))
+        if not isinstance(table, Table) or not all(isinstance(tree, Outline) for tree in trees):
+            raise TypeError("choices are a table and trees")
+        return Choices(table, tuple(tree for tree in trees if isinstance(tree, Outline)))
     if kind is Fold:
         return Fold(_text(fields["title"]), tuple(map(_block, fields["blocks"])))
     return kind(**{name: READERS.get(name, _text)(value) for name, value in fields.items()})
@@ -274,8 +308,12 @@ def _scales(values: Any) -> dict[str, float]:
     return {_text(name): float(scale) for name, scale in values.items()}
 
 
+def _ranges(values: Any) -> dict[str, list[float]]:
+    return {_text(name): [float(low), float(high)] for name, (low, high) in values.items()}
+
+
 QUESTION = ("question", "feature", "kind", "missing", "unknown", "rows")
 READERS: dict[str, Callable[[Any], Any]] = {
     "rows": _rows, "columns": _texts, "items": _texts, "strong": _whole, "pairs": _pairs, "numbers": _objects,
-    "data": dict, "root": _node, "scales": _scales, "form": bool,
+    "data": dict, "root": _node, "scales": _scales, "form": bool, "ranges": _ranges, "large": bool,
 }  # fmt: skip

@@ -25,6 +25,7 @@ from policytree.report.content import Picture
 from policytree.serialization import from_dict
 from policytree.serialization.parsing import MALFORMED
 
+LARGE = 10.5  # points of a tree's text
 NARROW = 4.0  # inches: a telephone shows as much without scrolling
 
 
@@ -61,8 +62,9 @@ def cleaned(value: Any) -> Any:
 def _tree(data: dict[str, Any]):
     values = {int(leaf): LeafValue.from_dict(fields) for leaf, fields in data["values"].items()}
     fragile = {int(leaf): text for leaf, text in data.get("fragile", {}).items()}
-    display = PolicyTreeDisplay(from_dict(data["tree"]), values, fragile)
-    return display.plot(unit="rows", limits=data["limits"]).figure_
+    notes = {int(leaf): text for leaf, text in data.get("arms", {}).items()}
+    display = PolicyTreeDisplay(from_dict(data["tree"]), values, fragile, notes)
+    return display.plot(unit="rows", limits=data["limits"], fontsize=LARGE).figure_
 
 
 def _regime(data: dict[str, Any]):

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from policytree.common.safe_text import set_apart, visible
-from policytree.report.content import Content, Fold, Outline, Picture
+from policytree.report.content import Choices, Content, Fold, Outline, Picture, Prices
 from policytree.report.drawing import cleaned, draw
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -36,12 +36,14 @@ def _parts(content: Content) -> dict[str, Any]:
     drawn = (block for block in _blocks(content) if isinstance(block, Picture))
     pictures = {id(p): Markup(draw(p, f"picture{k}")) for k, p in enumerate(drawn, 1)}
     trees = [block for block in _blocks(content) if isinstance(block, Outline) and block.form]
+    prices = [block for block in _blocks(content) if isinstance(block, Prices)]
+    choices = any(isinstance(block, Choices) for block in _blocks(content))
     return {
         "content": content,
         "style": Markup(style),
         "script": Markup(script),
         "picture": lambda block: pictures[id(block)],
-        "program": program(trees) if trees else "",
+        "program": program(trees, prices) if trees or prices or choices else "",
     }
 
 
@@ -70,9 +72,10 @@ def whole_intervals(text: Markup) -> Markup:
     return Markup(INTERVAL.sub(r'<span class="interval">\g<0></span>', str(text)))
 
 
-def program(trees: Sequence[Outline]) -> Markup:
-    """Trees for the page's script, in its order, such that nothing in them can end the element they stand in."""
-    said = [cleaned({"root": block.root, "scales": block.scales}) for block in trees]
+def program(trees: Sequence[Outline], prices: Sequence[Prices] = ()) -> Markup:
+    """Trees and prices for the page's script, in its order; nothing in them can end the element they stand in."""
+    outlines = [cleaned({"root": b.root, "scales": b.scales, "ranges": b.ranges}) for b in trees]
+    said = {"trees": outlines, "prices": [cleaned(block.data) for block in prices]}
     text = json.dumps(said, ensure_ascii=True, allow_nan=False, sort_keys=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 

@@ -12,6 +12,8 @@ from policytree.report.content import Outline
 from policytree.trees.text import counted, format_threshold, missing_label, split_label
 from policytree.trees.tree import Tree
 
+USUAL = (0.05, 0.95)  # quantiles between which a value is usual
+
 
 def outline(
     tree: Tree, X: np.ndarray, lines: Mapping[int, tuple[str, ...]], unit: str = "rows", *, form: bool = True,
@@ -30,13 +32,16 @@ def outline(
     form : bool
         Whether a page leads a person through it.
     """
-    scales = {}
+    scales, ranges = {}, {}
     for j in tree.used_features:
         feature = tree.features[j]
         if feature.kind != CATEGORICAL:
             spread = float(np.nanstd(X[:, j])) if np.isfinite(X[:, j]).any() else 0.0
             scales[feature.name] = spread if spread > 0 else 1.0
-    return Outline(_node(tree, 0, lines, unit), scales, form)
+            known = X[np.isfinite(X[:, j]), j]
+            if len(known):
+                ranges[feature.name] = [float(value) for value in np.quantile(known, USUAL, method="inverted_cdf")]
+    return Outline(_node(tree, 0, lines, unit), scales, form, ranges)
 
 
 def _node(tree: Tree, node: int, lines: Mapping[int, tuple[str, ...]], unit: str) -> dict[str, Any]:

@@ -23,13 +23,14 @@ from policytree.exceptions import InputError
 from policytree.report.base import Report
 from policytree.report.content import Content
 from policytree.report.material import About, Material, Study, checked_results
-from policytree.report.sections.answer import spoken, verdict_section, warnings_section
+from policytree.report.sections.answer import evidence_section, spoken, verdict_section, warnings_section
 from policytree.report.sections.credibility import gated, means_section
 from policytree.report.sections.depth import depth_section
 from policytree.report.sections.effects import heterogeneity_section, ranking_section
 from policytree.report.sections.further import by_group_section, further_outcomes_section
 from policytree.report.sections.missing import missing_section
 from policytree.report.sections.offers import offers_section
+from policytree.report.sections.prices import prices_section
 from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.robustness import sensitivity_section, stability_section
@@ -320,13 +321,13 @@ def make_content(material: Material) -> Content:
     recommended = not_recommended(material) is None  # or nobody knows
     check, suspicious = check_section(study), bool(study.check.of("serious") or study.check.of("warning"))
     first = [
-        verdict_section(material), *(rule if recommended else ()), further_outcomes_section(material),
-        by_group_section(material), check if suspicious else None,
+        verdict_section(material), *(rule if recommended else ()), evidence_section(material),
+        further_outcomes_section(material), by_group_section(material), check if suspicious else None,
         warnings_section(material), target_section(material), question_section(study), survival_section(material),
         missing_section(material), offers_section(material),
     ]  # fmt: skip
     behind = [
-        None if suspicious else check, *values_sections(material), means_section(material),
+        prices_section(material), None if suspicious else check, *values_sections(material), means_section(material),
         *(() if recommended else rule), depth_section(material), support_section(material),
         heterogeneity_section(material), ranking_section(material), sensitivity_section(material),
         stability_section(material), certificate_section(material), methods_section(material),

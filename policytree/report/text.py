@@ -14,7 +14,21 @@ from rich.padding import Padding
 from rich.text import Text
 
 from policytree.common.safe_text import visible
-from policytree.report.content import Block, Code, Content, Facts, Fold, Outline, Picture, Section, Steps, Table, Words
+from policytree.report.content import (
+    Block,
+    Choices,
+    Code,
+    Content,
+    Facts,
+    Fold,
+    Outline,
+    Picture,
+    Prices,
+    Section,
+    Steps,
+    Table,
+    Words,
+)
 
 TEXT_WIDTH = 96  # columns of a report file
 INDENT = (0, 0, 0, 2)
@@ -42,8 +56,8 @@ def section_parts(section: Section) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(), Text(visible(section.title), style="bold")]
     before: Block | None = None
     for block in section.blocks:
-        if isinstance(block, Picture):
-            continue  # said in words beside it
+        if isinstance(block, Picture | Prices):
+            continue  # said in words, or in a table, beside it
         if before is not None and not (isinstance(block, Words) and isinstance(before, Words)):
             parts.append(Text())
         if isinstance(block, Table) and block.caption != section.title:
@@ -61,6 +75,7 @@ def _shown(block: Any) -> RenderableType:
         Outline: lambda b: Text("\n".join(_lines(b.root, "", "")), overflow="fold"),
         Steps: lambda b: _facts(Facts(tuple((f"{k}.", item) for k, item in enumerate(b.items, 1)))),
         Code: lambda b: Text(visible(b.text), overflow="fold"),
+        Choices: lambda b: _FittingTable(b.table),
         Fold: _fold,
     }
     return shown[type(block)](block)
@@ -116,7 +131,7 @@ def _fold(block: Fold) -> RenderableType:
     grid.add_column(overflow="fold")
     grid.add_row(Text(visible(block.title) + ":"))
     for inner in block.blocks:
-        if not isinstance(inner, Picture):
+        if not isinstance(inner, Picture | Prices):
             grid.add_row(_shown(inner))
     return grid
 

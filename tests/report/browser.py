@@ -20,6 +20,24 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SIZES = {"desktop": 1280, "phone": 390, "paper": 718}  # pixels; paper: A4 without its margins
+# What a page concludes about a person, whose values are asked for one at a time; what is not given was not measured.
+ASKED = """
+const conclusion = (form, value) => {
+  const press = (text) => [...form.querySelectorAll("button")].find((button) => button.textContent === text)?.click();
+  press("Start again");
+  for (let input; (input = form.querySelector("input, select")); ) {
+    const name = form.querySelector("label").firstChild.textContent, given = value(name);
+    if (given === null || given === undefined) { press("Not measured"); continue; }
+    if (input.tagName === "INPUT") input.value = given;
+    else {
+      const at = [...input.options].findIndex((option) => [given, "another value"].includes(option.text));
+      input.selectedIndex = Math.max(0, at);
+    }
+    press("Next");
+  }
+  return form.querySelector("output").textContent;
+};
+"""
 INSTALL_SECONDS, RUN_SECONDS = 180, 120
 
 

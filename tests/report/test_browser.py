@@ -7,7 +7,8 @@ import json
 import pandas as pd
 import pytest
 
-from tests.report.browser import SIZES, as_on_paper, measure, run
+from policytree.common.safe_text import visible
+from tests.report.browser import ASKED, SIZES, as_on_paper, measure, run
 from tests.report.studies import hostile_frame
 
 pytestmark = pytest.mark.slow
@@ -42,25 +43,19 @@ const outside = [...document.querySelectorAll("body *:not(svg *)")].filter((elem
 return {
   width: page.clientWidth, wide: page.scrollWidth, contrast: worst, words, smallest, hit: window.hit === undefined,
   outside: outside.length, nav: getComputedStyle(document.querySelector("nav")).display,
-  svg: Math.min(...[...document.querySelectorAll("svg")].map((svg) => svg.getBoundingClientRect().width)),
+  svg: Math.min(...[...document.querySelectorAll("figure:not(.of-tree) svg")].map((svg) => svg.clientWidth)),
   texts: document.querySelectorAll("svg text").length,
 };
 """
 
-# A person at a time into the form; what the page answers, and then what it answers once its advice is followed.
-ROUTE = """
-const people = PEOPLE, form = document.querySelector("form.route"), output = form.querySelector("output");
-const inputs = [...form.querySelectorAll("input, select")];
-return people.map((person) => {
-  inputs.forEach((input, k) => {
-    if (input.tagName === "INPUT") { input.value = person[k] === null ? "" : person[k]; return; }
-    const at = [...input.options].findIndex((option) => option.text === person[k]);
-    input.selectedIndex = person[k] === null ? 0 : at > 0 ? at : input.options.length - 1;
-  });
-  form.dispatchEvent(new Event("input"));
-  return [output.textContent, document.querySelectorAll(".leaf.on").length];
-});
+# A person at a time into the questionnaire, and what the page answers.
+ROUTE = (
+    ASKED
+    + """
+const people = PEOPLE, form = document.querySelector("form.route");
+return people.map((person) => [conclusion(form, (name) => person[name]), document.querySelectorAll(".leaf.on").length]);
 """
+)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -92,10 +87,16 @@ def test_the_form_answers_as_the_tree_predicts(hostile, page, tmp_path):
         if "question" in node:
             asked += [node["feature"]] if node["feature"] not in asked else []
             todo = [node["yes"], node["no"], *todo]
-    people = [[None if pd.isna(row[name]) else row[name] for name in asked] for _, row in X.iterrows()]
-    known = [k for k, person in enumerate(people) if any(value is not None for value in person)]
+    people = [{named(name): None if pd.isna(row[name]) else row[name] for name in asked} for _, row in X.iterrows()]
+    known = [k for k, person in enumerate(people) if any(value is not None for value in person.values())]
     answers = measure(page, tmp_path, ROUTE.replace("PEOPLE", json.dumps([people[k] for k in known])), 1280)
     for (text, leaves), arm in zip(answers, model.predict(X)[known], strict=True):
         assert text.startswith(f"Give {arm}.") and leaves == 1
-        assert " It would be " in text
+        assert "It would be " in text and " of the study are in this leaf." in text
     assert len({text for text, _ in answers}) > 3
+
+
+def named(name: str) -> str:
+    """A column as a question names it."""
+    name = visible(name)
+    return name[:77] + "…" if len(name) > 80 else name

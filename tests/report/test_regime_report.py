@@ -18,7 +18,7 @@ from policytree.report.content import Content, Facts, Fold, Outline, Picture, St
 from policytree.report.html import to_html
 from policytree.report.sections.regimes.rule import FEWEST
 from tests.regimes import smart, two_stages
-from tests.report.browser import measure
+from tests.report.browser import ASKED, measure
 from tests.report.studies import EVIL, follow, learner
 from tests.report.test_page import Page
 
@@ -234,17 +234,15 @@ def test_what_does_not_belong_together_is_refused(regime, stages, values):
         RegimeReport(regime, stages, about=About(instrument="z"))
 
 
-FORMS = """
-return [...document.querySelectorAll("form.route")].map((form, k) => {
-  const inputs = [...form.querySelectorAll("input, select")];
-  for (const input of inputs) {
-    if (input.tagName === "INPUT") input.value = String(VALUE);
-    else input.selectedIndex = 1;
-  }
-  form.dispatchEvent(new Event("input"));
-  return [form.querySelector("output").textContent, document.querySelectorAll(".leaf.on").length];
+FORMS = (
+    ASKED
+    + """
+return [...document.querySelectorAll("form.route")].map((form) => {
+  const first = () => form.querySelector("input") ? VALUE : form.querySelector("select").options[0].text;
+  return [conclusion(form, first), document.querySelectorAll(".leaf.on").length];
 });
 """
+)
 
 
 @pytest.mark.slow

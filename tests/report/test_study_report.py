@@ -31,10 +31,10 @@ from policytree.report.html import to_html
 from policytree.report.text import to_text
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, follow, hostile_frame, learner
 
-FIRST = ["verdict", "tree", "rule", "warnings", "question"]  # for who decides
+FIRST = ["verdict", "tree", "rule", "evidence", "warnings", "question"]  # for who decides
 ORDER = [
-    *FIRST, "check", "values", "optimism", "means", "support", "heterogeneity", "sensitivity", "certificate", "methods",
-    "reproduce",
+    *FIRST, "prices", "check", "values", "optimism", "means", "support", "heterogeneity", "sensitivity", "certificate",
+    "methods", "reproduce",
 ]  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     assert [section.key for section in content.sections] == ORDER
     assert [section.key for section in content.sections if not section.folded] == FIRST
     assert [s.folded for s in Content.from_dict(content.to_dict()).sections] == [s.folded for s in content.sections]
-    assert content.section("verdict").blocks[0] == Words(str(report.verdict), "lead")
+    assert content.section("verdict").blocks[0] == Words(report.verdict.recommendation, "lead")
     assert report.verdict.rule == values.verdict.rule
     frame, shown = values.to_frame(), table_of(content, "values")
     assert [row[0] for row in shown.rows] == [row["rule"] for row in shown.numbers] == list(frame.index)

@@ -205,13 +205,31 @@ class Verdict(Shown):
         held = replace(self, gates=merged((*self.gates, *gates)))
         return replace(held, rule=self.reference, reason=Reason.UNCLEAR) if held.strength == UNSAID else held
 
+    @property
+    def reasons(self) -> str:
+        """Why the verdict is as strong as it is, as a clause; "" where it was asked of no gate."""
+        return "; ".join(_lowered(gate.reason) for gate in self.gates if gate.state == self.strength)
+
+    @property
+    def recommendation(self) -> str:
+        """What to do, without how strong the evidence is."""
+        if self.reason is Reason.UNCLEAR:
+            return "What to do cannot be said from these rows."
+        return " ".join([self._sentence(), *self._rests_on()])
+
+    @property
+    def gain(self) -> Gain | None:
+        """What the rule to use brings over the one it is compared with; None where nothing is shown better."""
+        if self.use_tree:
+            return self.tree
+        return self.treatment if self.reason in (Reason.TREATMENT_BETTER, Reason.TREATMENT_BEST) else None
+
     def __str__(self) -> str:
         if self.reason is Reason.UNCLEAR:
             remedies = [gate.remedy for gate in self.gates if gate.state == UNSAID and gate.remedy]
-            return " ".join([f"What to do cannot be said from these rows: {'; '.join(self.doubts)}.", *remedies])
-        fragile = [_lowered(gate.reason) for gate in self.gates if gate.state == FRAGILE]
-        first = [f"This is fragile: {'; '.join(fragile)}."] if fragile else []
-        return " ".join([*first, self._sentence(), *self._rests_on()])
+            return " ".join([f"{self.recommendation.rstrip('.')}: {'; '.join(self.doubts)}.", *remedies])
+        first = [f"This is fragile: {self.reasons}."] if self.strength == FRAGILE else []
+        return " ".join([*first, self.recommendation])
 
     def _rests_on(self) -> list[str]:
         """How treatments were assigned, which a recommendation rests on, in a sentence, if gates say it."""
@@ -277,12 +295,12 @@ class Verdict(Shown):
             return named if named == "what people got" else f"under {named}"
         return f"under {_label(rule)}"
 
-    def _size(self, estimate: Gain | BestComparison | Estimate) -> str:
+    def size(self, estimate: Gain | BestComparison | Estimate) -> str:
         """A difference in the outcome's unit, with the word that says which way."""
         digits = decimals([(estimate.upper - estimate.lower) / 4])
         return f"{abs(estimate.value):,.{digits}f}{self.words.unit_of(estimate.value)}"
 
-    def _interval(self, estimate: Gain | BestComparison | Estimate) -> str:
+    def interval(self, estimate: Gain | BestComparison | Estimate) -> str:
         """A confidence interval, with its level."""
         digits = decimals([(estimate.upper - estimate.lower) / 4])
         level = 100 * self.against_best.level
@@ -291,9 +309,9 @@ class Verdict(Shown):
     def _gain(self, gain: Gain, over: str) -> str:
         """A gain with its interval, net and before costs."""
         how = ", which allows for the choice among rules" if gain.adjusted else ""
-        text = f"{self._size(gain)} than {over} ({self._interval(gain)}{how})"
+        text = f"{self.size(gain)} than {over} ({self.interval(gain)}{how})"
         if gain.gross is not None:
-            text += f", net of costs; {self._size(gain.gross)} before costs ({self._interval(gain.gross)})"
+            text += f", net of costs; {self.size(gain.gross)} before costs ({self.interval(gain.gross)})"
         return text
 
     @property
@@ -303,7 +321,7 @@ class Verdict(Shown):
         if best.lower == best.upper == 0.0:  # in every refit
             return f"The {words.short} gives everybody the best {words.single}, whichever people it is learnt from"
         how = "worse" if best.worse else "better" if best.better else "not shown better"
-        return f"The {words.short} is {how} than the best {words.single} ({self._size(best)}, {self._interval(best)})"
+        return f"The {words.short} is {how} than the best {words.single} ({self.size(best)}, {self.interval(best)})"
 
     @property
     def _use(self) -> str:
@@ -325,7 +343,7 @@ class Verdict(Shown):
 
     def _tree_better(self) -> str:
         best = f"the best {self.words.single}"
-        what = f"{self._size(self.against_best)} than {best} ({self._interval(self.against_best)})"
+        what = f"{self.size(self.against_best)} than {best} ({self.interval(self.against_best)})"
         if self.reference is not None:
             what += f" and {self._gain(self.tree, self._than_reference)}"
         return f"{self._use} On people who had no part in learning it, it brings {what}.{self._lower}"
@@ -389,7 +407,7 @@ class Verdict(Shown):
         against = self.against_status_quo
         return (
             f"Keep what people got: it is better than the {self.words.short} and every {self.words.fixed} (the best of "
-            f"them has {self._size(against)}, {self._interval(against)}).{self._lower}"
+            f"them has {self.size(against)}, {self.interval(against)}).{self._lower}"
         )
 
 

@@ -12,11 +12,11 @@ from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableB
 from policytree.evaluation.stability.rashomon_tables import NearTies
 from policytree.evaluation.stability.resamples import splits_of
 from policytree.evaluation.stability.tables import PolicyStability
-from policytree.report.content import Block, Fold, Section, Table, Words
+from policytree.report.content import Block, Choices, Fold, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import outline
 from policytree.trees.short_thresholds import with_short_thresholds
-from policytree.trees.text import counted, split_label
+from policytree.trees.text import split_label
 
 KNOWN = (
     "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "
@@ -36,6 +36,9 @@ ESTIMATED = (
     "No data can show that. How strong a hidden confounder would have to be was not computed: pass the results of "
     "marginal_sensitivity or omitted_variable_bounds."
 )
+
+
+MOST_CHOICES = 6  # near-ties that a page shows side by side
 
 
 def sensitivity_section(material: Material) -> Section:
@@ -143,7 +146,28 @@ def _near_ties(material: Material, ties: NearTies) -> list[Block]:
     if cells:
         table = Table(("covariate", "of the trees", "of the decisions need it"), cells, "What near-ties ask about")
         blocks.append(table)
-    leaves = counted(ties.simplest.n_leaves, "leaves")
-    simplest = with_short_thresholds(ties.simplest, material.encoded)
-    blocks.append(Fold(f"The simplest of them, {leaves}", (outline(simplest, material.encoded, {}, form=False),)))
-    return blocks
+    return [*blocks, _choices(material, ties)]
+
+
+def _choices(material: Material, ties: NearTies) -> Choices:
+    """Near-ties side by side: the best ones that decide differently, and the simplest."""
+    found = ties.decisions().head(MOST_CHOICES)
+    trees = [(f"near-tie {k}" if k else "the best", ties.trees[int(at)]) for k, at in enumerate(found["tree"])]
+    trees.append(("the simplest", ties.simplest))
+    first, cells, outlines = None, [], []
+    rows, rewards = material.encoded[material.learning], getattr(material.model, "rewards_", None)
+    for name, tree in trees:
+        given = tree.action[tree.apply(rows)]
+        first = given if first is None else first
+        shortened = with_short_thresholds(tree, material.encoded)
+        value = "-"
+        if rewards is not None and len(rewards) == len(rows):
+            brings = np.asarray(rewards, dtype=float)[np.arange(len(rows)), given]
+            weight = material.study.seen.sample_weight
+            weight = None if weight is None else weight[material.learning]
+            value = f"{np.average(brings, weights=weight):,.5g}"
+        asks = ", ".join(shown(tree.features[j].name) for j in tree.used_features) or "nothing"
+        cells.append((name, str(tree.n_leaves), asks, value, f"{np.mean(given != first):.0%}"))
+        outlines.append(outline(shortened, material.encoded, {}, form=False))
+    columns = ("tree", "leaves", "asks about", "value, chosen on these rows", "people treated otherwise")
+    return Choices(Table(columns, tuple(cells), "Near-ties side by side"), tuple(outlines))

@@ -23,6 +23,8 @@ from policytree.report.outline import checklist, outline, rules
 from policytree.serialization import to_dict
 from policytree.trees.text import counted
 
+NO_BREAK = "\u00a0"  # a blank at which no line ends
+MOST_ARMS = 4  # whose rows in a leaf are named one by one
 OFTEN = 0.5  # share of the resamples in which a leaf comes again, below which it is fragile
 FRAGILE = (
     "Marked fragile: {leaves}. In at least half of the resamples most people of such a leaf get another treatment than "
@@ -81,6 +83,22 @@ def fragile_texts(material: Material) -> dict[int, str]:
     return {leaf: f"fragile: in {share:.0%} of resamples" for leaf, share in fragile_leaves(material).items()}
 
 
+def arm_texts(material: Material) -> dict[int, str]:
+    """Who got what in every leaf, of the rows that chose the tree; nothing where rewards are about other people."""
+    if material.to_target:
+        return {}
+    rows, assigned = material.learning, material.study.assigned
+    leaves = material.tree.apply(material.encoded[rows])
+    counts = pd.crosstab(leaves, np.asarray(assigned.treatments)[assigned.arm[rows]])
+    many = len(counts.columns) > MOST_ARMS
+    return {
+        int(leaf): f"at least {row.min():,} of every {assigned.what}"
+        if many
+        else "got: " + ", ".join(f"{name} {n:,}".replace(" ", NO_BREAK) for name, n in row.items())
+        for leaf, row in counts.iterrows()
+    }
+
+
 def tree_section(material: Material) -> Section:
     """Picture, questions and leaves."""
     tree, summary = material.tree, leaves_of(material)
@@ -90,8 +108,11 @@ def tree_section(material: Material) -> Section:
         least, largest = outcome_range(material)
         values = {leaf: value.within((least, largest)) for leaf, value in leaf_values(tree, summary).items()}
     lines = leaf_lines(values, decimals(summary["gain", "standard_error"])) if summary is not None and values else {}
-    fragile = fragile_texts(material)
-    lines = {leaf: (*lines.get(leaf, ()), *filter(None, [fragile.get(leaf)])) for leaf in {*lines, *fragile}}
+    fragile, arms = fragile_texts(material), arm_texts(material)
+    lines = {
+        leaf: (*filter(None, [arms.get(leaf), fragile.get(leaf)]), *lines.get(leaf, ()))
+        for leaf in {*lines, *fragile, *arms}
+    }
     shown = outline(tree, material.encoded, lines)
     blocks: list[Block] = [tree_picture(material, values), shown]
     if (said := not_recommended(material)) is not None:
@@ -151,6 +172,7 @@ def tree_picture(material: Material, values: Mapping[int, LeafValue]) -> Picture
         "values": {str(leaf): asdict(value) for leaf, value in values.items()},
         "limits": outcome_range(material),
         "fragile": {str(leaf): text for leaf, text in fragile_texts(material).items()},
+        "arms": {str(leaf): text for leaf, text in arm_texts(material).items()},
     }
     alt = f"Decision tree. {_rules_in_words(material)}"
     return Picture("tree", data, alt)
