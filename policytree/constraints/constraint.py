@@ -132,7 +132,7 @@ class Constraint(ABC):
         return {}
 
     def measures(
-        self, treatments: Sequence[Any], policies: Sequence[np.ndarray], scores: Sequence[np.ndarray]
+        self, labels: Sequence[Any], chosen: Sequence[np.ndarray], scores: Sequence[np.ndarray]
     ) -> Mapping[str, list[np.ndarray]]:
         """What groups of held-out people are compared by: arrays (n,) of every repetition, by name."""
         return {}

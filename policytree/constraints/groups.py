@@ -109,11 +109,11 @@ class EqualShares(_Equal):
         return out
 
     def measures(
-        self, treatments: Sequence[Any], policies: Sequence[np.ndarray], scores: Sequence[np.ndarray]
+        self, labels: Sequence[Any], chosen: Sequence[np.ndarray], scores: Sequence[np.ndarray]
     ) -> Mapping[str, list[np.ndarray]]:
         """Who gets each treatment."""
-        arms = list(treatments)[: len(treatments) if len(treatments) > 2 else 1]
-        return {f"share of {arm!s}": [np.equal(p, arm).astype(float) for p in policies] for arm in arms}
+        arms = list(labels)[: len(labels) if len(labels) > 2 else 1]
+        return {f"share of {arm!s}": [np.equal(p, arm).astype(float) for p in chosen] for arm in arms}
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class EqualValues(_Equal):
         return self._gaps(rows, self.column, rows.losses)
 
     def measures(
-        self, treatments: Sequence[Any], policies: Sequence[np.ndarray], scores: Sequence[np.ndarray]
+        self, labels: Sequence[Any], chosen: Sequence[np.ndarray], scores: Sequence[np.ndarray]
     ) -> Mapping[str, list[np.ndarray]]:
         """What the rule brings."""
         return {"value": list(scores)}

@@ -16,7 +16,6 @@ questions come later, with visits to the doctor as the example. The prices on th
 # treatment="treat", outcome="re78", arm_costs={"training": 1500.0}, ...)``.
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
-from policytree.constraints import Budget
 
 study = load_dataset("nsw").study().replace(arm_costs={"training": 1500.0})
 model = DRPolicyTree(max_depth=2, min_samples_per_treatment=20, random_state=0).fit(study)
@@ -34,6 +33,7 @@ print(cross_val_policy_value(model, study, random_state=0).verdict)
 # dollar more would bring on these rows.
 
 from policytree import PolicyTree
+from policytree.constraints import Budget
 from policytree.evaluation import policy_spend
 
 X, rewards = study.X, model.rewards_  # doubly robust earnings of every man with and without training
