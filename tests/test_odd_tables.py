@@ -88,6 +88,13 @@ def test_integers_that_floats_can_tell_apart_are_numbers():
     assert tree.n_leaves == 2
 
 
+def test_integers_of_128_bits():
+    small = pl.DataFrame({"a": pl.Series(range(N), dtype=pl.Int128)})
+    assert PolicyTree(max_depth=1).fit(small, REWARDS).tree_.n_leaves == 2
+    with pytest.raises(InputError, match=r"beyond 2\*\*53"):
+        PolicyTree(max_depth=1).fit(small + 2**100, REWARDS)
+
+
 def test_missing_values_of_pandas_and_arrow_in_text_are_missing():
     gaps = X["site"].where(X["age"] < 0.5)
     forms = [gaps.astype(object).where(gaps.notna(), missing) for missing in (None, np.nan, pd.NA)]

@@ -342,7 +342,9 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
         return feature, _positions(feature, codes, distinct)
     column = _wrapped(column)
     if column.dtype.is_integer():
-        refuse_large_integers(*_ends(column.drop_nulls().to_numpy()), name, argument)
+        present = column.drop_nulls()  # numpy has no integers of 128 bits
+        if len(present):
+            refuse_large_integers(present.min(), present.max(), name, argument)
     encoded = _encode_column(Feature(name), column, argument)
     if isinstance(column.dtype, nw.Object):
         whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]

@@ -20,6 +20,8 @@ from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.leaf_sizes import of_any_size
 from policytree.estimators.policy import PolicyTree, plain_tree
 from policytree.exceptions import InputError, quoted
+from policytree.regimes.checking import check_stages, course_like
+from policytree.regimes.course import Course, Decision
 from policytree.regimes.eligibility import eligibility
 from policytree.regimes.export import regime_json, regime_python, regime_rules, regime_sql, regime_text
 from policytree.regimes.induction import (
@@ -35,7 +37,7 @@ from policytree.regimes.induction import (
 )
 from policytree.regimes.joint import best_stump_pair
 from policytree.regimes.sequences import sequence_overlap
-from policytree.regimes.stages import Course, Decision, Stage, check_stages, course_like
+from policytree.regimes.stages import Stage
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import REFUSE, WEIGHT
