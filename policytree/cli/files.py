@@ -179,6 +179,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
         "propensity_arms": [str(label) for label in study.assigned.treatments.tolist()],
         "options": {
             **job.tree,
+            "constraints": [each.to_dict() for each in job.tree["constraints"]],
             "cv": job.cv,
             "validation": job.validation,
             "repeats": job.repeats,
