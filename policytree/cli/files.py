@@ -23,7 +23,8 @@ from policytree.evaluation.policy_value.verdict import Reason
 from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.regimes.export import FORMAT as REGIME
-from policytree.report.content import Content, Picture, Words
+from policytree.report.content import Content, Picture
+from policytree.report.sections.answer import NO_VALUE
 from policytree.report.sections.offers import summary_of
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
@@ -82,7 +83,7 @@ def check_folder(folder: str) -> Path:
 def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, bytes]:
     """Contents of all files by name."""
     study = result.study
-    verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
+    verdict = NO_VALUE if report.verdict is None else str(report.verdict)
     what = study.outcome + (f" = {study.event}" if study.event else "")
     if study.observed.times is not None or study.instrument is not None:
         what = study.mean_outcome
@@ -178,6 +179,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
         "propensity_arms": [str(label) for label in study.assigned.treatments.tolist()],
         "options": {
             **job.tree,
+            "constraints": [each.to_dict() for each in job.tree["constraints"]],
             "cv": job.cv,
             "validation": job.validation,
             "repeats": job.repeats,

@@ -26,7 +26,7 @@ from policytree.common.option_words import comma_list
 from policytree.common.progress import stage_progress
 from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_level
-from policytree.estimators.limited import MAXIMIZE, subgroup_columns
+from policytree.constraints.people import subgroup_columns
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
@@ -34,7 +34,6 @@ from policytree.evaluation.policy_value.confounding import MOST_BENCHMARKS, Hidd
 from policytree.evaluation.policy_value.fixed_rules import RuleValues, compare_rules
 from policytree.evaluation.policy_value.further import (
     JudgedGroups,
-    Limit,
     broken_limits,
     gap_statement,
     gaps_by_limit,
@@ -134,11 +133,11 @@ def judge(
     other = tuple(Words(each.compared_with(verdict, assigned)) for each in opinions)
     table = Section("values", f"Value on the rows of {Path(data).name}", (rules_table(values), Words(words)))
     means = () if check is None else (make_means_section(described, check, fitted),)
-    outcomes = further_section(further, _limits(study))
+    outcomes = further_section(further, study.limits.limits)
     beside = [] if outcomes is None else [outcomes]
     if groups is not None:
-        beside.append(groups_section(groups.values(level), groups.gaps(study.limits.gaps, level), level))
-    broken = [Words(text, "warning") for text in broken_limits(verdict.rule, further, _limits(study))]
+        beside.append(groups_section(groups.values(level), groups.gaps(study.limits.constraints, level), level))
+    broken = [Words(text, "warning") for text in broken_limits(verdict.rule, further, study.limits.limits)]
     first = Section("verdict", "Verdict", (Words(str(verdict), "lead"), *broken, *other, gates_table(verdict.gates)))
     print_sections(console, first, table, *beside, *means)
     for text in said:
@@ -379,12 +378,6 @@ def _groups(study: Study, policy: np.ndarray, fitted: RewardEstimator, level: fl
     return JudgedGroups(columns, seen.weight, rewards.columns.tolist(), [policy], [scores], judge)
 
 
-def _limits(study: Study) -> dict[str, Limit]:
-    """The limits on further outcomes."""
-    limits = study.limits
-    return {name: Limit(limit, limits.outcomes[name] == MAXIMIZE) for name, limit in limits.limits.items()}
-
-
 def _data_beside(
     study: Study, further: Mapping[str, Mapping[str, Estimate]], groups: JudgedGroups | None, level: float
 ) -> dict[str, Any]:
@@ -395,14 +388,14 @@ def _data_beside(
         for name, rules in further.items()
         for rule, each in rules.items()
     ]
-    kept = {name: kept_probability(limit, further[name][POLICY]) for name, limit in _limits(study).items()}
+    kept = {name: kept_probability(limit, further[name][POLICY]) for name, limit in study.limits.limits.items()}
     return {
         "further_outcomes": outcomes,
         "kept_probability": kept,
         "groups": None if groups is None else groups.values(level).reset_index().to_dict("records"),
         "gaps": []
         if groups is None
-        else [gap_statement(found) for found in gaps_by_limit(groups.gaps(study.limits.gaps, level))],
+        else [gap_statement(found) for found in gaps_by_limit(groups.gaps(study.limits.constraints, level))],
     }
 
 

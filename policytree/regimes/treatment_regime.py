@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 BACKWARD, JOINT = "backward", "joint"
 DOUBLY_ROBUST, INVERSE_PROBABILITY = "doubly_robust", "inverse_probability"
 _JOINT_REFUSES = (
-    "regularization", "min_samples_per_treatment", "budget", "max_share", "min_share", "feature_costs", "guesses",
-    "max_expected_cost", "root_feature", "max_leaf_nodes",
+    "regularization", "min_samples_per_treatment", "feature_costs", "guesses", "root_feature", "max_leaf_nodes",
 )  # fmt: skip
 
 
@@ -293,6 +292,8 @@ class TreatmentRegime(NestedParameters):
                     f"search='joint' takes trees of depth one; the {name} stage has max_depth={each.max_depth!r}."
                 )
             tree, usual = plain_tree(each), PolicyTree()
+            if tree.constraints:
+                raise InputError("search='joint' takes no constraints; leave them out, or use search='backward'.")
             for argument in _JOINT_REFUSES:
                 if getattr(tree, argument) != getattr(usual, argument):
                     raise InputError(f"search='joint' takes no {argument}; leave it out, or use search='backward'.")
