@@ -67,16 +67,16 @@ def test_values_are_frozen_equal_and_survive_copies(each):
         (lambda: MaxShare("drug", 1.5), "MaxShare of drug must be a share from 0 to 1; got 1.5"),
         (lambda: MinShare("drug", np.nan), "MinShare of drug must be a share from 0 to 1; got nan"),
         (lambda: Limit("harm", "low"), "The limit of 'harm' must be a finite number; got 'low'"),
-        (lambda: EqualShares("sex", within=-1), "EqualShares of 'sex' must be a finite number of at least 0; got -1"),
+        (lambda: EqualShares("sex", within=-1), "EqualShares of 'sex' must be a finite number >= 0; got -1"),
         (
             lambda: EqualValues("sex", within=None),
-            "EqualValues of 'sex' must be a finite number of at least 0; got None",
+            "EqualValues of 'sex' must be a finite number >= 0; got None",
         ),
         (
             lambda: ExpectedCost(-1),
-            "the most that tests may cost a person, must be a finite number of at least 0; got -1",
+            "the most that tests may cost a person, must be a finite number >= 0; got -1",
         ),
-        (lambda: ExpectedCost("6"), "must be a finite number of at least 0; got '6'"),
+        (lambda: ExpectedCost("6"), "must be a finite number >= 0; got '6'"),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_refused_at_construction(make, message):

@@ -60,6 +60,8 @@ def tree_options(options: dict, study: Study, judging: float = 0.0) -> dict:
     if options["budget"] is not None and spending is None:
         spent = typed(f"{study.observed.treatments[-1]}=1")
         raise InputError(f"--budget needs what treatments cost; add --budget-cost, as in --budget-cost {spent}.")
+    if options["budget"] is None and spending is not None:
+        raise InputError("--budget-cost says what treatments cost, but there is no budget; add --budget.")
     named = {
         "feature_costs": costs or None,
         "root_feature": roots or None,

@@ -153,7 +153,7 @@ def check_amount(name: str, value: Any, low: float = -sys.float_info.max, high: 
         if high < sys.float_info.max:
             what = f"a share from {low:g} to {high:g}"
         else:
-            what = "a finite number" if low < 0 else f"a finite number of at least {low:g}"
+            what = "a finite number" if low < 0 else f"a finite number >= {low:g}"
         raise InputError(f"{name} must be {what}; got {quoted(value)}.")
 
 
