@@ -24,6 +24,7 @@ import pandas as pd
 from reporting import RESULTS, machine, markdown_head, markdown_table
 
 from policytree import PolicyTree
+from policytree.constraints import EqualShares, Limit
 from policytree.evaluation import pareto_path
 
 CASES = [(depth, delta) for depth in (2, 3) for delta in (0.1, 0.05, 0.02, 0.01)]
@@ -71,7 +72,7 @@ def told(predicted: np.ndarray, y: np.ndarray, group: np.ndarray) -> tuple[int, 
 def ours(X, y, group, depth: int, delta: float):
     """The fitted tree."""
     rewards = np.column_stack([y == 0, y == 1]).astype(float)
-    tree = PolicyTree(max_depth=depth, max_share_gap={"race": delta})
+    tree = PolicyTree(max_depth=depth, constraints=[EqualShares("race", delta)])
     return tree.fit(X, rewards, subgroups=pd.DataFrame({"race": group}))
 
 
@@ -109,7 +110,7 @@ def large() -> list[list[str]]:
     harm = (rng.random(20_000) < 0.1 + 0.3 * (X[:, 1] > 20)).astype(float)
     rewards, harms = np.column_stack([np.zeros(20_000), gain]), np.column_stack([np.zeros(20_000), harm])
     sex = pd.DataFrame({"sex": rng.random(20_000) < 0.3 + 0.4 * (X[:, 0] > 32)})
-    tree = PolicyTree(max_depth=2, limits={"harm": 0.1}, max_share_gap={"sex": 0.1})
+    tree = PolicyTree(max_depth=2, constraints=[Limit("harm", 0.1), EqualShares("sex", 0.1)])
     seconds, tree = median_seconds(lambda: tree.fit(X, rewards, outcomes={"harm": harms}, subgroups=sex))
     price = f"value {tree.objective_value_:.4f}, the limits cost {tree.price_of_limits_:.4f}"
     size = "20,000 x 10 x 64"

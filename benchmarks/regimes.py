@@ -30,7 +30,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree
 from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
-from policytree.regimes.stages import check_stages
+from policytree.regimes.checking import check_stages
 
 RESULTS = Path(__file__).parent / "results"
 NEW_PEOPLE = 100_000

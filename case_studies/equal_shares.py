@@ -12,6 +12,7 @@ import pandas as pd
 from decisions import FOLDS, REPEATS, Decisions, triple
 
 from policytree import PolicyTree
+from policytree.constraints import EqualShares
 from policytree.evaluation.estimates import influence_estimate, repeated_estimate
 
 LIMITS = (None, 0.10, 0.05, 0.02)
@@ -55,8 +56,8 @@ def costs_of(task: Decisions) -> np.ndarray:
 
 def fitted(shares: Shares, limit: float | None, column: str, rows=slice(None)) -> PolicyTree:
     """The tree of least cost whose shares of decision 1 differ by at most so much between the groups of a column."""
-    gap = None if limit is None else {column: limit}
-    tree = PolicyTree(max_depth=shares.task.depth, min_samples_leaf=SMALLEST, direction="minimize", max_share_gap=gap)
+    gap = [] if limit is None else [EqualShares(column, within=limit)]
+    tree = PolicyTree(max_depth=shares.task.depth, min_samples_leaf=SMALLEST, direction="minimize", constraints=gap)
     return tree.fit(shares.X.iloc[rows], costs_of(shares.task)[rows], subgroups=shares.groups[[column]].iloc[rows])
 
 

@@ -1,6 +1,7 @@
 """The public names, and the public packages, for type checkers, editors and ``policytree.common.lazy``."""
 
 from policytree import born_again as born_again
+from policytree import constraints as constraints
 from policytree import datasets as datasets
 from policytree import diagnostics as diagnostics
 from policytree import encoded as encoded

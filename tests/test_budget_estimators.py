@@ -9,7 +9,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, tree_path
 from policytree.common.study_columns import StudyColumns
-from policytree.estimators import constraints
+from policytree.constraints import Budget, MaxShare, MinShare
+from policytree.estimators import within_limits
 from policytree.evaluation import budget_path, policy_shares, policy_spend
 from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.exceptions import InputError, SearchWarning
@@ -35,7 +36,7 @@ def spend_of(chosen, costs=COSTS, weight=None):
 def test_a_tree_keeps_to_its_budget_and_says_what_it_spends():
     X, rewards = people()
     free = PolicyTree(max_depth=2).fit(X, rewards)
-    tree = PolicyTree(max_depth=2, budget=60.0).fit(X, rewards, budget_costs=COSTS)
+    tree = PolicyTree(max_depth=2, constraints=[Budget(60.0)]).fit(X, rewards, budget_costs=COSTS)
     assert spend_of(free.predict(X)) > 60.0 >= tree.spend_
     assert spend_of(tree.predict(X)) == pytest.approx(tree.spend_)
     assert tree.status_ is Status.OPTIMAL and tree.optimality_gap_ == 0
@@ -48,10 +49,12 @@ def test_a_tree_keeps_to_its_budget_and_says_what_it_spends():
 def test_a_budget_that_does_not_bind_costs_nothing():
     X, rewards = people()
     free = PolicyTree(max_depth=2).fit(X, rewards)
-    tree = PolicyTree(max_depth=2, budget=300.0, max_share={"drug": 1.0}).fit(X, rewards, budget_costs=COSTS)
+    tree = PolicyTree(max_depth=2, constraints=[Budget(300.0), MaxShare("drug", 1.0)]).fit(
+        X, rewards, budget_costs=COSTS
+    )
     assert tree.objective_value_ == pytest.approx(free.objective_value_)
     assert tree.multipliers_ == {"budget": 0.0, "max_share": {"drug": 0.0}}
-    again = tree.set_params(budget=None, max_share=None).fit(X, rewards)
+    again = tree.set_params(constraints=[]).fit(X, rewards)
     assert not hasattr(again, "spend_") and again.objective_value_ == free.objective_value_
 
 
@@ -59,7 +62,7 @@ def test_shares_count_weights_and_labels_of_any_type():
     X, rewards = people()
     weight = np.random.default_rng(1).choice([0.0, 0.5, 2.0], len(X))
     named = rewards.set_axis([0, 1, 2], axis=1)
-    tree = PolicyTree(max_share={2: 0.1}, min_share={1: 0.5}).fit(X, named, sample_weight=weight)
+    tree = PolicyTree(constraints=[MaxShare(2, 0.1), MinShare(1, 0.5)]).fit(X, named, sample_weight=weight)
     chosen = tree.predict(X)
     assert weight[chosen == 2].sum() <= 0.1 * weight.sum() and weight[chosen == 1].sum() >= 0.5 * weight.sum()
     assert sum(tree.shares_.values()) == pytest.approx(1.0) and tree.spend_ is None
@@ -70,14 +73,14 @@ def test_costs_of_persons_and_rows_of_weight_zero():
     rng = np.random.default_rng(2)
     costs = pd.DataFrame({"none": 0.0, "drug": rng.uniform(50, 150, len(X)), "surgery": 300.0})
     weight = rng.integers(0, 3, len(X)).astype(float)
-    tree = PolicyTree(budget=40.0).fit(
+    tree = PolicyTree(constraints=[Budget(40.0)]).fit(
         X, rewards, sample_weight=weight, budget_costs=costs[["surgery", "none", "drug"]]
     )
     spent = costs.to_numpy()[np.arange(len(X)), costs.columns.get_indexer(tree.predict(X))]
     assert np.average(spent, weights=weight) == pytest.approx(tree.spend_)
     assert tree.spend_ <= 40.0
     kept = weight > 0
-    again = PolicyTree(budget=40.0).fit(
+    again = PolicyTree(constraints=[Budget(40.0)]).fit(
         X[kept], rewards[kept], sample_weight=weight[kept], budget_costs=costs.loc[kept]
     )
     assert again.objective_value_ == tree.objective_value_
@@ -85,8 +88,8 @@ def test_costs_of_persons_and_rows_of_weight_zero():
 
 def test_outcomes_that_are_better_when_small():
     X, rewards = people()
-    largest = PolicyTree(budget=60.0).fit(X, rewards, budget_costs=COSTS)
-    smallest = PolicyTree(budget=60.0, direction="minimize").fit(X, -rewards, budget_costs=COSTS)
+    largest = PolicyTree(constraints=[Budget(60.0)]).fit(X, rewards, budget_costs=COSTS)
+    smallest = PolicyTree(constraints=[Budget(60.0)], direction="minimize").fit(X, -rewards, budget_costs=COSTS)
     assert smallest.objective_value_ == pytest.approx(-largest.objective_value_)
     assert smallest.multipliers_["budget"] == pytest.approx(largest.multipliers_["budget"])
 
@@ -94,25 +97,37 @@ def test_outcomes_that_are_better_when_small():
 @pytest.mark.parametrize(
     ("options", "fit", "words"),
     [
-        ({"budget": 10.0}, {}, "budget_costs"),
-        ({}, {"budget_costs": COSTS}, "no budget"),
-        ({"budget": "ten"}, {"budget_costs": COSTS}, "budget must be a finite number"),
-        ({"budget": np.inf}, {"budget_costs": COSTS}, "budget must be a finite number"),
-        ({"budget": 10.0}, {"budget_costs": {"drug": np.nan}}, "budget_costs: The cost of treatment drug is nan"),
-        ({"budget": 10.0}, {"budget_costs": np.zeros((4, 3))}, r"budget_costs: costs has shape \(4, 3\)"),
-        ({"budget": 10.0}, {"budget_costs": {"pill": 1.0}}, "pill"),
-        ({"max_share": {"pill": 0.3}}, {}, "max_share names treatment pill"),
-        ({"max_share": 0.3}, {}, "max_share must be a mapping"),
-        ({"min_share": {"drug": 1.5}}, {}, "share from 0 to 1"),
-        ({"max_share": {"none": 0.3, "drug": 0.3, "surgery": 0.3}}, {}, "leaves 0.1 of the people"),
-        ({"min_share": {"none": 0.6, "drug": 0.6}}, {}, "asks for 1.2"),
-        ({"min_share": {"drug": 0.6}, "max_share": {"drug": 0.5}}, {}, "more than its max_share"),
-        ({"max_share": {"drug": 0.5}, "guesses": "all"}, {}, "exact search"),
-        ({"max_share": {"drug": 0.5}, "solver": "sampling"}, {}, "exact search"),
-        ({"budget": -1.0}, {"budget_costs": COSTS}, "spends less than 0 a person, but budget is -1"),
-        ({"min_share": {"none": 0.4, "drug": 0.3, "surgery": 0.3}, "max_depth": 1}, {}, "all shares at once"),
-        ({"max_share": {"none": 0.5}, "max_depth": 0, "min_share": {"none": 0.1}}, {}, "at once"),
-        ({"min_samples_leaf": 400, "budget": 10.0}, {"budget_costs": COSTS}, "more rows than there are"),
+        ({"constraints": [Budget(10.0)]}, {}, "budget_costs"),
+        ({}, {"budget_costs": COSTS}, "no Budget"),
+        (
+            {"constraints": [Budget(10.0)]},
+            {"budget_costs": {"drug": np.nan}},
+            "budget_costs: The cost of treatment drug is nan",
+        ),
+        (
+            {"constraints": [Budget(10.0)]},
+            {"budget_costs": np.zeros((4, 3))},
+            r"budget_costs: costs has shape \(4, 3\)",
+        ),
+        ({"constraints": [Budget(10.0)]}, {"budget_costs": {"pill": 1.0}}, "pill"),
+        ({"constraints": [MaxShare("pill", 0.3)]}, {}, "MaxShare names treatment pill"),
+        (
+            {"constraints": [MaxShare("none", 0.3), MaxShare("drug", 0.3), MaxShare("surgery", 0.3)]},
+            {},
+            "leaves 0.1 of the people",
+        ),
+        ({"constraints": [MinShare("none", 0.6), MinShare("drug", 0.6)]}, {}, "asks for 1.2"),
+        ({"constraints": [MinShare("drug", 0.6), MaxShare("drug", 0.5)]}, {}, "more than its MaxShare"),
+        ({"constraints": [MaxShare("drug", 0.5)], "guesses": "all"}, {}, "exact search"),
+        ({"constraints": [MaxShare("drug", 0.5)], "solver": "sampling"}, {}, "exact search"),
+        ({"constraints": [Budget(-1.0)]}, {"budget_costs": COSTS}, "spends less than 0 a person, but the budget is -1"),
+        (
+            {"constraints": [MinShare("none", 0.4), MinShare("drug", 0.3), MinShare("surgery", 0.3)], "max_depth": 1},
+            {},
+            "all constraints at once",
+        ),
+        ({"constraints": [MaxShare("none", 0.5), MinShare("none", 0.1)], "max_depth": 0}, {}, "at once"),
+        ({"min_samples_leaf": 400, "constraints": [Budget(10.0)]}, {"budget_costs": COSTS}, "more rows than there are"),
     ],
 )  # fmt: skip
 def test_refusals(options, fit, words):
@@ -125,17 +140,17 @@ def test_the_least_budget_that_is_named_is_enough():
     X, rewards = people()
     costs = np.random.default_rng(0).uniform(5, 6, rewards.shape)
     with pytest.raises(InputError, match="spends less than") as refused:
-        PolicyTree(budget=3.0).fit(X, rewards, budget_costs=costs)
+        PolicyTree(constraints=[Budget(3.0)]).fit(X, rewards, budget_costs=costs)
     least = float(str(refused.value).split("less than ")[1].split()[0])
-    assert PolicyTree(budget=least).fit(X, rewards, budget_costs=costs).spend_ <= least
+    assert PolicyTree(constraints=[Budget(least)]).fit(X, rewards, budget_costs=costs).spend_ <= least
     with pytest.raises(InputError):
-        PolicyTree(budget=least - 0.001).fit(X, rewards, budget_costs=costs)
+        PolicyTree(constraints=[Budget(least - 0.001)]).fit(X, rewards, budget_costs=costs)
 
 
 def test_deep_trees_warn_of_their_gap():
     X, rewards = people()
     with pytest.warns(SearchWarning, match="more than three levels"):
-        tree = PolicyTree(max_depth=4, budget=60.0).fit(X, rewards, budget_costs=COSTS)
+        tree = PolicyTree(max_depth=4, constraints=[Budget(60.0)]).fit(X, rewards, budget_costs=COSTS)
     assert tree.status_ is Status.HEURISTIC and tree.optimality_gap_ > 0 and tree.spend_ <= 60.0
 
 
@@ -153,22 +168,28 @@ def doubly_robust(**options):
 
 def test_doubly_robust_trees_pass_budgets_on_also_where_they_are_refitted():
     Y, T, X = study()
-    tree = doubly_robust(budget=20.0).fit(StudyColumns(Y, T, X=X, budget_costs={"yes": 100.0}))
+    tree = doubly_robust(constraints=[Budget(20.0)]).fit(StudyColumns(Y, T, X=X, budget_costs={"yes": 100.0}))
     assert tree.spend_ <= 20.0
     assert 100.0 * np.mean(tree.predict(X) == "yes") == pytest.approx(tree.spend_)
     costs = pd.DataFrame({"no": 0.0, "yes": np.where(X["risk"] > 3, 50.0, 100.0)})
     table = cross_val_policy_value(
-        doubly_robust(budget=20.0), StudyColumns(Y, T, X=X, budget_costs=costs), cv=2, n_repeats=1, random_state=0
+        doubly_robust(constraints=[Budget(20.0)]),
+        StudyColumns(Y, T, X=X, budget_costs=costs),
+        cv=2,
+        n_repeats=1,
+        random_state=0,
     )
     assert table.estimates[POLICY].value > 0
-    shares = cross_val_policy_value(doubly_robust(max_share={"yes": 0.2}), Y, T, X=X, cv=2, n_repeats=1, random_state=0)
+    shares = cross_val_policy_value(
+        doubly_robust(constraints=[MaxShare("yes", 0.2)]), Y, T, X=X, cv=2, n_repeats=1, random_state=0
+    )
     assert shares.estimates[POLICY].value > 0
 
 
 def test_doubly_robust_trees_refuse_before_nuisances_are_fitted():
     Y, T, X = study()
-    with pytest.raises(InputError, match="max_share names treatment maybe"):
-        DRPolicyTree("not even a learner", max_share={"maybe": 0.3}).fit(Y, T, X=X)
+    with pytest.raises(InputError, match="MaxShare names treatment maybe"):
+        DRPolicyTree("not even a learner", constraints=[MaxShare("maybe", 0.3)]).fit(Y, T, X=X)
 
 
 def test_a_path_has_the_best_tree_of_each_of_its_budgets():
@@ -178,12 +199,12 @@ def test_a_path_has_the_best_tree_of_each_of_its_budgets():
     assert path.proved and len(path) > 3 and (frame["rows"] == "training rows").all()
     assert (np.diff(path.spend) > 0).all() and (np.diff(path.values) > 0).all() and (np.diff(path.low) < 0).all()
     for estimator, spend, value in zip(path.estimators, path.spend, path.values, strict=True):
-        best = PolicyTree(max_depth=2, budget=spend).fit(X, rewards, budget_costs=COSTS)
+        best = PolicyTree(max_depth=2, constraints=[Budget(spend)]).fit(X, rewards, budget_costs=COSTS)
         assert [best.objective_value_, value] == pytest.approx([estimator.objective_value_] * 2)
         assert estimator.spend_ == spend
         assert spend_of(estimator.predict(X)) == pytest.approx(spend)
     between = (path.spend[1] + path.spend[2]) / 2
-    tree = PolicyTree(max_depth=2, budget=between).fit(X, rewards, budget_costs=COSTS)
+    tree = PolicyTree(max_depth=2, constraints=[Budget(between)]).fit(X, rewards, budget_costs=COSTS)
     assert path.values[1] - 1e-9 <= tree.objective_value_ <= path.bound_at(between) + 1e-9
 
 
@@ -206,10 +227,10 @@ def test_what_paths_refuse():
     X, rewards = people()
     with pytest.raises(InputError, match="takes a PolicyTree"):
         budget_path(doubly_robust(), X, rewards, budget_costs=COSTS)
-    with pytest.raises(InputError, match="no shares"):
-        budget_path(PolicyTree(max_share={"drug": 0.3}), X, rewards, budget_costs=COSTS)
-    with pytest.raises(InputError, match="no budget and no shares"):
-        tree_path(PolicyTree(max_share={"drug": 0.3}), X, rewards)
+    with pytest.raises(InputError, match="takes no MaxShare"):
+        budget_path(PolicyTree(constraints=[MaxShare("drug", 0.3)]), X, rewards, budget_costs=COSTS)
+    with pytest.raises(InputError, match="takes no constraints"):
+        tree_path(PolicyTree(constraints=[MaxShare("drug", 0.3)]), X, rewards)
     path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=COSTS)
     with pytest.raises(InputError, match="cheapest tree spends"):
         path.bound_at(-1.0)
@@ -265,14 +286,14 @@ def test_intervals_of_spend_and_shares_cover_with_clusters():
 
 
 def test_parameters_survive_cloning():
-    tree = clone(PolicyTree(budget=1.0, max_share={"a": 0.3}, min_share={"b": 0.1}))
-    assert (tree.budget, tree.max_share, tree.min_share) == (1.0, {"a": 0.3}, {"b": 0.1})
+    tree = clone(PolicyTree(constraints=[Budget(1.0), MaxShare("a", 0.3), MinShare("b", 0.1)]))
+    assert tree.constraints == [Budget(1.0), MaxShare("a", 0.3), MinShare("b", 0.1)]
 
 
 @pytest.mark.parametrize("price", [1e9, 1e15, 1e30])
 def test_prices_that_forbid_a_column_leave_all_digits_to_the_rewards(rng, price):
     X, rewards = rng.integers(0, 5, (30, 3)).astype(float), rng.normal(size=(30, 2))
-    shares = {"max_share": {1: 0.3}, "min_share": {1: 0.1}}
+    shares = {"constraints": [MaxShare(1, 0.3), MinShare(1, 0.1)]}
     dear = PolicyTree(feature_costs={2: price}, **shares).fit(X, rewards)
     free = PolicyTree(split_features=[0, 1], **shares).fit(X, rewards)
     assert dear.status_ is Status.OPTIMAL
@@ -284,38 +305,45 @@ def test_prices_that_forbid_a_column_leave_all_digits_to_the_rewards(rng, price)
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [{"max_share": {"drug": 1.0}}, {"min_share": {"drug": 1.0}}, {"budget": 100.0}, {"max_share": {"surgery": 0.0}}],
+    "limit",
+    [
+        MaxShare("drug", 1.0),
+        MinShare("drug", 1.0),
+        Budget(100.0),
+        MaxShare("surgery", 0.0),
+    ],
 )
 @pytest.mark.parametrize("equal", [False, True])
-def test_limits_that_a_rule_meets_to_the_last_digit_are_met_with_real_weights(rng, limits, equal):
+def test_limits_that_a_rule_meets_to_the_last_digit_are_met_with_real_weights(rng, limit, equal):
     X, rewards = people(9)
     rewards["drug"] += 100.0  # for everybody, if that is allowed
     weight = np.full(9, 1 / 3) if equal else rng.uniform(size=9)
-    costs = {"budget_costs": COSTS} if "budget" in limits else {}
-    fitted = PolicyTree(max_depth=1, **limits).fit(X, rewards, sample_weight=weight, **costs)
+    costs = {"budget_costs": COSTS} if limit.needs else {}
+    fitted = PolicyTree(max_depth=1, constraints=[limit]).fit(X, rewards, sample_weight=weight, **costs)
     assert (fitted.predict(X) == "drug").all()
     assert fitted.status_ is Status.OPTIMAL
 
 
 def test_half_of_equal_real_weights_is_half(rng):
     X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame({"no": np.zeros(10), "yes": np.ones(10)})
-    fitted = PolicyTree(max_depth=1, max_share={"yes": 0.5}).fit(X, rewards, sample_weight=np.full(10, 1 / 7))
+    fitted = PolicyTree(max_depth=1, constraints=[MaxShare("yes", 0.5)]).fit(
+        X, rewards, sample_weight=np.full(10, 1 / 7)
+    )
     assert fitted.objective_value_ == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("labels", "named"), [([0, 1], 1.0), ([False, True], 1), (["0", "1"], "1")])
 def test_shares_hold_however_a_label_is_written(rng, labels, named):
     X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame(np.eye(2)[[1] * 10], columns=labels)
-    fitted = PolicyTree(max_depth=1, max_share={named: 0.5}).fit(X, rewards)
+    fitted = PolicyTree(max_depth=1, constraints=[MaxShare(named, 0.5)]).fit(X, rewards)
     assert fitted.shares_[labels[1]] == 0.5
 
 
 @pytest.mark.parametrize("depth", [1, 4])
 def test_the_least_spend_is_named_also_where_questions_have_prices(depth):
     X, rewards = people(20)
-    tree = PolicyTree(max_depth=depth, budget=1.9, feature_costs={"age": 0.1})
-    with pytest.raises(InputError, match=r"spends less than 2 a person, but budget is 1\.9; raise it"):
+    tree = PolicyTree(max_depth=depth, constraints=[Budget(1.9)], feature_costs={"age": 0.1})
+    with pytest.raises(InputError, match=r"spends less than 2 a person, but the budget is 1\.9; raise it"):
         tree.fit(X, rewards, budget_costs={"none": 2.0, "drug": 3.0, "surgery": 4.0})
 
 
@@ -323,7 +351,7 @@ def test_costs_that_cannot_be_added_up_are_refused():
     X, rewards = people(20)
     for budget, costs, words in [(1.0, {"drug": 1.7e308}, "larger unit"), (10**400, COSTS, "finite number")]:
         with pytest.raises(InputError, match=words):
-            PolicyTree(budget=budget).fit(X, rewards, budget_costs=costs)
+            PolicyTree(constraints=[Budget(budget)]).fit(X, rewards, budget_costs=costs)
 
 
 def test_a_path_without_proof_has_a_bound_that_holds():
@@ -340,6 +368,6 @@ def test_an_interrupt_before_any_tree_keeps_to_the_limits_is_one_sentence(monkey
         raise Infeasible(None, None, Status.INTERRUPTED)
 
     X, rewards = people(20)
-    monkeypatch.setattr(constraints, "solve_within", interrupted)
+    monkeypatch.setattr(within_limits, "solve_within", interrupted)
     with pytest.raises(InputError, match="found before the interrupt; wait longer, or loosen a limit"):
-        PolicyTree(max_share={"none": 0.1}).fit(X, rewards)
+        PolicyTree(constraints=[MaxShare("none", 0.1)]).fit(X, rewards)

@@ -32,6 +32,7 @@ ORDER = [
     ("guesses",),
     ("solvers",),
     ("born_again",),
+    ("constraints",),
     ("encoded",),
     ("estimators",),
     ("regimes",),

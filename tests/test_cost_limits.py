@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, Status, tree_path
+from policytree.constraints import Budget, ExpectedCost, MaxShare
 from policytree.data.features import Feature
 from policytree.evaluation import budget_path, near_ties
 from policytree.exceptions import InputError, SearchWarning
@@ -198,7 +199,7 @@ def test_costs_are_limited_and_not_charged(patients):
     arguments = {"max_depth": 3, "feature_costs": DOLLARS, "repeated_features": "free", "feature_groups": BLOOD}
     before = 1.0
     for limit in (0, 5.9, 6, 100, 1_000):
-        tree = OptimalTreeClassifier(regularization=0.0, **arguments, max_expected_cost=limit).fit(X, y)
+        tree = OptimalTreeClassifier(regularization=0.0, **arguments, constraints=[ExpectedCost(limit)]).fit(X, y)
         assert tree.status_ is Status.OPTIMAL and tree.optimality_gap_ == 0
         assert tree.expected_cost_ <= limit
         assert tree.measurement_cost(X).mean() == pytest.approx(tree.expected_cost_)
@@ -206,15 +207,15 @@ def test_costs_are_limited_and_not_charged(patients):
         before = tree.objective_value_
     assert tree.multipliers_ == {"expected_cost": 0.0}
     assert tree.objective_value_ == OptimalTreeClassifier(3, 0.0).fit(X, y).objective_value_
-    exactly = OptimalTreeClassifier(regularization=0.0, **arguments, max_expected_cost=6).fit(X, y)
+    exactly = OptimalTreeClassifier(regularization=0.0, **arguments, constraints=[ExpectedCost(6)]).fit(X, y)
     assert exactly.expected_cost_ == 6.0 and set(exactly.get_used_features()) >= {"albumin", "bilirubin"}
     lines = exactly.certificate().splitlines()
     assert "no tree of depth 3 or less within the limits is better, among" in lines[0]
     assert "(1 - accuracy on the rows that chose the tree: flattered)" in lines[1]
     assert any(line.startswith("questions  cost 6.0000 a row on average, within 6.0000") for line in lines)
-    alone = OptimalTreeClassifier(3, 0.0, feature_costs=DOLLARS, max_expected_cost=6).fit(X, y)
+    alone = OptimalTreeClassifier(3, 0.0, feature_costs=DOLLARS, constraints=[ExpectedCost(6)]).fit(X, y)
     assert alone.objective_value_ > exactly.objective_value_ and alone.multipliers_["expected_cost"] > 0
-    free = OptimalTreeClassifier(2, 0.0, feature_costs={"scan": 0.0}, max_expected_cost=0).fit(X, y)
+    free = OptimalTreeClassifier(2, 0.0, feature_costs={"scan": 0.0}, constraints=[ExpectedCost(0)]).fit(X, y)
     assert free.expected_cost_ == 0 and not hasattr(free, "multipliers_")  # nothing to limit
 
 
@@ -223,10 +224,12 @@ def test_weights_count_and_limits_are_met_as_they_are_written(patients):
     X, y = patients
     weight = np.arange(len(X)) % 3
     costs = dict.fromkeys(X, 0.1)
-    tree = OptimalTreeClassifier(3, 0.0, feature_costs=costs, max_expected_cost=0.3).fit(X, y, sample_weight=weight)
+    tree = OptimalTreeClassifier(3, 0.0, feature_costs=costs, constraints=[ExpectedCost(0.3)]).fit(
+        X, y, sample_weight=weight
+    )
     free = OptimalTreeClassifier(3, 0.0).fit(X, y, sample_weight=weight)
     assert tree.objective_value_ == free.objective_value_ and tree.expected_cost_ <= 0.3
-    less = tree.set_params(max_expected_cost=0.2999).fit(X, y, sample_weight=weight)
+    less = tree.set_params(constraints=[ExpectedCost(0.2999)]).fit(X, y, sample_weight=weight)
     assert less.expected_cost_ <= 0.2999
     assert less.expected_cost_ == pytest.approx(np.average(less.measurement_cost(X), weights=weight))
     rows = np.repeat(np.arange(len(X)), weight)
@@ -238,29 +241,31 @@ def test_a_price_that_forbids_leaves_digits_to_the_others(patients):
     X, y = patients
     costs = {"age": 1e300, "albumin": 1 / 3, "bilirubin": np.pi, "scan": 1e12}
     for limit in (1 / 3, 1.7, np.pi):
-        dear = OptimalTreeClassifier(2, 0.0, feature_costs=costs, max_expected_cost=limit).fit(X, y)
+        dear = OptimalTreeClassifier(2, 0.0, feature_costs=costs, constraints=[ExpectedCost(limit)]).fit(X, y)
         without = OptimalTreeClassifier(
-            2, 0.0, feature_costs={**costs, "age": 0, "scan": 0}, max_expected_cost=limit,
+            2, 0.0, feature_costs={**costs, "age": 0, "scan": 0}, constraints=[ExpectedCost(limit)],
             split_features=["albumin", "bilirubin"],
         ).fit(X, y)  # fmt: skip
         assert dear.objective_value_ == without.objective_value_ and dear.expected_cost_ <= limit
-    assert OptimalTreeClassifier(2, 0.0, feature_costs=costs, max_expected_cost=0).fit(X, y).get_n_leaves() == 1
+    assert (
+        OptimalTreeClassifier(2, 0.0, feature_costs=costs, constraints=[ExpectedCost(0)]).fit(X, y).get_n_leaves() == 1
+    )
 
 
 def test_policies_within_budgets_shares_and_costs_of_tests(patients):
     X, y = patients
     rewards = pd.DataFrame({"wait": np.where(y == "ill", -1.0, 0.0), "drug": np.where(y == "ill", 0.2, -0.1)})
     arguments = {"max_depth": 2, "feature_costs": DOLLARS, "repeated_features": "free", "feature_groups": BLOOD}
-    free = PolicyTree(**arguments, max_expected_cost=10).fit(X, rewards)
+    free = PolicyTree(**arguments, constraints=[ExpectedCost(10)]).fit(X, rewards)
     assert 0 < free.expected_cost_ <= 10 and free.spend_ is None and set(free.shares_) == {"wait", "drug"}
     share = free.shares_["drug"]
-    tree = PolicyTree(**arguments, max_expected_cost=10, budget=50 * share, max_share={"drug": 0.9}).fit(
+    tree = PolicyTree(**arguments, constraints=[ExpectedCost(10), Budget(50 * share), MaxShare("drug", 0.9)]).fit(
         X, rewards, budget_costs={"drug": 100.0}
     )
     assert tree.expected_cost_ <= 10 and tree.spend_ <= 50 * share and tree.status_ is Status.OPTIMAL
     assert set(tree.multipliers_) == {"budget", "max_share", "expected_cost"}
     assert tree.objective_value_ <= free.objective_value_ == pytest.approx(free.score(X, rewards))
-    dear = CostSensitiveTreeClassifier(**arguments, max_expected_cost=5.0).fit(X, y)
+    dear = CostSensitiveTreeClassifier(**arguments, constraints=[ExpectedCost(5.0)]).fit(X, y)
     assert 0 < dear.expected_cost_ <= 5 and dear.get_used_features() == ["age", "albumin"]
 
 
@@ -268,7 +273,7 @@ def test_rewards_estimated_from_a_trial(patients, rng):
     X, y = patients
     T = rng.integers(0, 2, len(X))
     outcome = np.where(y == "ill", T, -T) + rng.normal(size=len(X))
-    tree = DRPolicyTree(feature_costs=DOLLARS, max_expected_cost=100.0, random_state=0)
+    tree = DRPolicyTree(feature_costs=DOLLARS, constraints=[ExpectedCost(100.0)], random_state=0)
     tree.fit(outcome, T, X=X, propensity=0.5)
     assert tree.expected_cost_ <= 100 and "expected_cost" in tree.multipliers_
     assert tree.policy_tree_.measurement_cost(X).mean() == pytest.approx(tree.expected_cost_)
@@ -277,7 +282,7 @@ def test_rewards_estimated_from_a_trial(patients, rng):
 @pytest.mark.parametrize("repeated, depth", [("charged", 4), ("free", 4), ("free", 5)])
 def test_deeper_trees_keep_the_limit_and_report_their_gap(patients, repeated, depth):
     X, y = patients
-    limited = {"feature_costs": DOLLARS, "max_expected_cost": 40, "repeated_features": repeated}
+    limited = {"feature_costs": DOLLARS, "constraints": [ExpectedCost(40)], "repeated_features": repeated}
     shallow = OptimalTreeClassifier(2, 0.0, **limited).fit(X, y)
     deep = OptimalTreeClassifier(depth, 0.0, **limited)
     with pytest.warns(SearchWarning, match="more than three levels are found by prices alone"):
@@ -291,7 +296,12 @@ def test_a_stopped_search_keeps_the_limit_and_a_bound(rng, repeated):
     X = rng.standard_normal((3_000, 8))
     y = (X[:, 0] * X[:, 1] + rng.standard_normal(3_000) > 0).astype(int)
     tree = OptimalTreeClassifier(
-        3, 0.0, feature_costs=np.arange(1.0, 9), max_expected_cost=5, repeated_features=repeated, time_limit=1.0
+        3,
+        0.0,
+        feature_costs=np.arange(1.0, 9),
+        constraints=[ExpectedCost(5)],
+        repeated_features=repeated,
+        time_limit=1.0,
     )
     with pytest.warns(SearchWarning, match="The search ended by time limit"):
         tree.fit(X, y)
@@ -300,12 +310,13 @@ def test_a_stopped_search_keeps_the_limit_and_a_bound(rng, repeated):
 
 
 REFUSED = {
-    "negative": ({"max_expected_cost": -1}, "max_expected_cost must be a finite number >= 0 or None; got -1"),
-    "no number": ({"max_expected_cost": "6"}, "max_expected_cost must be a finite number"),
-    "nothing to limit": ({"feature_costs": None}, "max_expected_cost limits what tests cost; pass feature_costs"),
-    "solver": ({"solver": "sampling"}, "max_expected_cost needs the exact search; leave solver and guesses alone"),
-    "guesses": ({"guesses": "thresholds"}, "max_expected_cost needs the exact search"),
-    "too large": ({"feature_costs": [1e308] * 4, "max_expected_cost": 1e307}, "Costs are too large to be added up"),
+    "nothing to limit": ({"feature_costs": None}, "ExpectedCost limits what tests cost; pass feature_costs"),
+    "solver": ({"solver": "sampling"}, "constraints need the exact search; leave solver and guesses alone"),
+    "guesses": ({"guesses": "thresholds"}, "constraints need the exact search"),
+    "too large": (
+        {"feature_costs": [1e308] * 4, "constraints": [ExpectedCost(1e307)]},
+        "Costs are too large to be added up",
+    ),
     "objective": ({"objective": "auc"}, "feature_costs are costs per row, which objective='auc' has no unit for"),
 }
 
@@ -313,7 +324,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_had_is_refused(patients, case):
     arguments, message = REFUSED[case]
-    arguments = {"max_depth": 2, "feature_costs": DOLLARS, "max_expected_cost": 5, **arguments}
+    arguments = {"max_depth": 2, "feature_costs": DOLLARS, "constraints": [ExpectedCost(5)], **arguments}
     y = (patients[1] == "ill").astype(int) if case == "objective" else patients[1]
     with pytest.raises(InputError, match=message):
         OptimalTreeClassifier(**arguments).fit(patients[0], y)
@@ -321,13 +332,13 @@ def test_what_cannot_be_had_is_refused(patients, case):
 
 def test_other_searches_take_no_limit(patients):
     X, y = patients
-    limited = {"max_depth": 2, "feature_costs": DOLLARS, "max_expected_cost": 5}
-    with pytest.raises(InputError, match="near_ties takes no budget, no shares and no max_expected_cost"):
+    limited = {"max_depth": 2, "feature_costs": DOLLARS, "constraints": [ExpectedCost(5)]}
+    with pytest.raises(InputError, match="near_ties takes no constraints"):
         near_ties(OptimalTreeClassifier(**limited), X, y)
-    with pytest.raises(InputError, match="and no max_expected_cost"):
+    with pytest.raises(InputError, match="tree_path takes no constraints"):
         tree_path(OptimalTreeClassifier(**limited), X, y)
     rewards = pd.DataFrame({"wait": np.zeros(len(X)), "treat": np.where(y == "ill", 1.0, -1.0)})
-    with pytest.raises(InputError, match="budget_path takes no max_expected_cost"):
+    with pytest.raises(InputError, match="budget_path takes no ExpectedCost"):
         budget_path(PolicyTree(**limited), X, rewards, budget_costs={"treat": 1.0})
 
 
@@ -342,5 +353,7 @@ def test_paths_of_budgets_pay_once(patients):
     for each in path.estimators:
         mean = each.score(X, rewards) - each.measurement_cost(X).mean()
         assert each.objective_value_ == pytest.approx(mean)
-        within = PolicyTree(**{**tree.get_params(), "budget": each.spend_}).fit(X, rewards, budget_costs={"treat": 1.0})
+        within = PolicyTree(**{**tree.get_params(), "constraints": [Budget(each.spend_)]}).fit(
+            X, rewards, budget_costs={"treat": 1.0}
+        )
         assert within.objective_value_ == pytest.approx(mean)

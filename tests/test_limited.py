@@ -15,11 +15,12 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator, Status, cross_val_policy_value, honest_leaf_summary
 from policytree.common.study_columns import StudyColumns, by_columns
-from policytree.estimators.limited import Subgroups
+from policytree.constraints import Budget, EqualShares, EqualValues, Limit, WorstGroup
+from policytree.constraints.people import Subgroups
 from policytree.estimators.policy import without_limits
 from policytree.evaluation import pareto_path, policy_stability
 from policytree.evaluation.estimates import mean_estimate
-from policytree.evaluation.policy_value.further import WITHOUT_LIMITS, GapLimits, JudgedGroups, Limit, kept_probability
+from policytree.evaluation.policy_value.further import WITHOUT_LIMITS, JudgedGroups, kept_probability
 from policytree.exceptions import InputError
 
 
@@ -75,10 +76,10 @@ def test_a_limit_on_an_outcome_by_brute_force(study, limit):
         for t in all_trees(X, depth, rewards.shape[1])
         if tolerant(np.average(harm[every, t], weights=weight), limit)
     ]
-    tree = PolicyTree(max_depth=depth, limits={"harm": limit})
+    tree = PolicyTree(max_depth=depth, constraints=[Limit("harm", limit)])
     data = {"sample_weight": weight, "outcomes": {"harm": harm}}
     if not kept:
-        with pytest.raises(InputError, match=r"has a mean of 'harm' below .*, but limits ask for"):
+        with pytest.raises(InputError, match=r"has a mean of 'harm' below .*, but its limit is"):
             tree.fit(X, rewards, **data)
         return
     tree.fit(X, rewards, **data)
@@ -87,7 +88,7 @@ def test_a_limit_on_an_outcome_by_brute_force(study, limit):
     assert tolerant(tree.outcome_means_["harm"], limit)
     free = PolicyTree(max_depth=depth).fit(X, rewards, sample_weight=weight).objective_value_
     assert tree.price_of_limits_ == pytest.approx(free - tree.objective_value_, abs=1e-9)
-    turned = PolicyTree(max_depth=depth, limits={"good": -limit})
+    turned = PolicyTree(max_depth=depth, constraints=[Limit("good", -limit)])
     turned.fit(X, rewards, sample_weight=weight, outcomes={"good": (-harm, "maximize")})
     assert turned.objective_value_ == pytest.approx(max(kept), abs=1e-9)
 
@@ -102,7 +103,7 @@ def test_parity_of_shares_by_brute_force(study, gap):
         shares = [np.average(one_hot[group == g], axis=0, weights=weight[group == g]) for g in (0, 1)]
         if tolerant(np.abs(shares[0] - shares[1]).max(), gap):
             kept.append(np.average(rewards[every, t], weights=weight))
-    tree = PolicyTree(max_depth=depth, max_share_gap={"sex": gap})
+    tree = PolicyTree(max_depth=depth, constraints=[EqualShares("sex", gap)])
     tree.fit(X, rewards, sample_weight=weight, subgroups=pd.DataFrame({"sex": group}))
     assert tree.status_ is Status.OPTIMAL
     assert tree.objective_value_ == pytest.approx(max(kept), abs=1e-9)  # one treatment for all is always allowed
@@ -118,10 +119,10 @@ def test_parity_of_values_by_brute_force(study, gap):
     for t in all_trees(X, depth, rewards.shape[1]):
         if tolerant(abs(np.subtract(*means(t, rewards, group, weight))), gap):
             kept.append(np.average(rewards[every, t], weights=weight))
-    tree = PolicyTree(max_depth=depth, max_value_gap={"sex": gap})
+    tree = PolicyTree(max_depth=depth, constraints=[EqualValues("sex", gap)])
     data = {"sample_weight": weight, "subgroups": pd.DataFrame({"sex": group})}
     if not kept:
-        with pytest.raises(InputError, match=r"has a gap of sex: |keeps to budget, limits and all shares at once"):
+        with pytest.raises(InputError, match=r"has a gap of sex: |keeps to all constraints at once"):
             tree.fit(X, rewards, **data)
         return
     tree.fit(X, rewards, **data)
@@ -134,7 +135,9 @@ def test_the_worst_served_group_by_brute_force(study, minimize):
     X, rewards, _, group, weight, depth = study
     sign = -1.0 if minimize else 1.0
     best = max(min(means(t, rewards, group, weight)) for t in all_trees(X, depth, rewards.shape[1]))
-    tree = PolicyTree(max_depth=depth, worst_group="sex", direction="minimize" if minimize else "maximize")
+    tree = PolicyTree(
+        max_depth=depth, constraints=[WorstGroup("sex")], direction="minimize" if minimize else "maximize"
+    )
     tree.fit(X, sign * rewards, sample_weight=weight, subgroups=pd.DataFrame({"sex": group}))
     assert tree.status_ is Status.OPTIMAL
     assert sign * tree.objective_value_ == pytest.approx(best, abs=1e-9)
@@ -147,7 +150,7 @@ def test_limits_join_budgets_and_prices_of_leaves():
     X, rewards, harm = rng.normal(size=(120, 3)).round(1), rng.normal(size=(120, 2)), rng.normal(size=(120, 2))
     sex, cost = rng.choice(["f", "m"], 120), {1: 1.0}
     tree = PolicyTree(
-        max_depth=2, budget=0.4, limits={"harm": 0.0}, max_share_gap={"sex": 0.1}, worst_group="sex",
+        max_depth=2, constraints=[Budget(0.4), Limit("harm", 0.0), EqualShares("sex", 0.1), WorstGroup("sex")],
         regularization=0.01,
     )  # fmt: skip
     tree.fit(X, rewards, budget_costs=cost, outcomes={"harm": harm}, subgroups=pd.DataFrame({"sex": sex}))
@@ -175,26 +178,27 @@ def test_groups_are_described_without_any_limit():
 @pytest.mark.parametrize(
     ("arguments", "data", "message"),
     [
-        ({"limits": {"harm": 1.0}}, {}, "limits names 'harm', which is not among the outcomes"),
-        ({"limits": {"harm": "low"}}, {"outcomes": {"harm": np.ones((20, 2))}}, "limits of 'harm' must be a finite"),
-        ({"limits": 0.1}, {"outcomes": {"harm": np.ones((20, 2))}}, "limits must be a mapping"),
+        ({"constraints": [Limit("harm", 1.0)]}, {}, "Limit names 'harm', which is not among the outcomes"),
         ({}, {"outcomes": np.ones((20, 2))}, "outcomes must be a mapping"),
         ({}, {"outcomes": {"harm": np.ones(20)}}, r"outcomes\['harm'\] has shape \(20,\)"),
         ({}, {"outcomes": {"harm": np.full((20, 2), np.nan)}}, "has a missing or infinite reward in row 0"),
         ({}, {"outcomes": {"harm": (np.ones((20, 2)), "up")}}, "The direction of outcome 'harm' must be"),
-        ({"max_share_gap": {"sex": 0.1}}, {}, "max_share_gap names 'sex', which is no column of subgroups"),
-        ({"max_share_gap": {"sex": -1}}, {"subgroups": pd.DataFrame({"sex": [0, 1] * 10})}, "must be a number of at"),
-        ({"worst_group": "age"}, {"subgroups": pd.DataFrame({"sex": [0, 1] * 10})}, "worst_group names 'age'"),
+        ({"constraints": [EqualShares("sex", 0.1)]}, {}, "EqualShares names 'sex', which is no column of subgroups"),
+        (
+            {"constraints": [WorstGroup("age")]},
+            {"subgroups": pd.DataFrame({"sex": [0, 1] * 10})},
+            "WorstGroup names 'age'",
+        ),
         ({}, {"subgroups": pd.DataFrame({"sex": [0, 1] * 9})}, "subgroups has 18 rows, but there are 20 people"),
         ({}, {"subgroups": pd.DataFrame({"sex": [0, None] * 10})}, "is missing for 10 people"),
         ({}, {"subgroups": pd.DataFrame({"sex": ["f"] * 20})}, "has 1 groups; groups that are compared must be 2"),
         (
-            {"worst_group": "sex"},
+            {"constraints": [WorstGroup("sex")]},
             {"subgroups": pd.DataFrame({"sex": [0] * 19 + [1]})},
             "Group '1' of 'sex' has 1 people of positive weight, too few",
         ),
         (
-            {"worst_group": "sex", "solver": "sampling"},
+            {"constraints": [WorstGroup("sex")], "solver": "sampling"},
             {"subgroups": pd.DataFrame({"sex": [0, 1] * 10})},
             "need the exact search",
         ),
@@ -219,7 +223,7 @@ def study_of_harm(n: int = 240, seed: int = 0):
 
 def test_harm_of_a_trial_is_limited_by_its_own_rewards():
     X, T, Y, toxic, sex = study_of_harm()
-    tree = DRPolicyTree(max_depth=2, limits={"toxic": 0.15}, random_state=0)
+    tree = DRPolicyTree(max_depth=2, constraints=[Limit("toxic", 0.15)], random_state=0)
     tree.fit(StudyColumns(Y, T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex))
     own = RewardEstimator(random_state=0).fit_predict(toxic, T, X=X, propensity=0.5)
     np.testing.assert_allclose(tree.outcome_estimators_["toxic"].rewards_, own)
@@ -233,8 +237,8 @@ def test_harm_of_a_trial_is_limited_by_its_own_rewards():
 
 def test_outcomes_of_trials_that_are_refused():
     X, T, Y, toxic, _ = study_of_harm()
-    tree = DRPolicyTree(max_depth=1, limits={"toxic": 0.15})
-    with pytest.raises(InputError, match="limits names 'toxic'"):
+    tree = DRPolicyTree(max_depth=1, constraints=[Limit("toxic", 0.15)])
+    with pytest.raises(InputError, match="Limit names 'toxic'"):
         tree.fit(Y, T, X=X)
     with pytest.raises(InputError, match=r"outcomes\['toxic'\]: .*120"):
         tree.fit(StudyColumns(Y, T, X=X, outcomes={"toxic": toxic[:120]}))
@@ -244,7 +248,9 @@ def test_outcomes_of_trials_that_are_refused():
 
 def test_held_out_harm_and_values_by_group():
     X, T, Y, toxic, sex = study_of_harm()
-    tree = DRPolicyTree(LinearRegression(), max_depth=1, limits={"toxic": 0.15, "wellbeing": 0.7}, random_state=0)
+    tree = DRPolicyTree(
+        LinearRegression(), max_depth=1, constraints=[Limit("toxic", 0.15), Limit("wellbeing", 0.7)], random_state=0
+    )
     further = {"toxic": toxic, "wellbeing": (1 - toxic, "maximize")}
     values = cross_val_policy_value(
         tree,
@@ -281,9 +287,9 @@ def test_held_out_harm_and_values_by_group():
 
 def test_confidence_in_a_limit_is_that_of_its_interval():
     found = mean_estimate(np.random.default_rng(0).normal(size=80))
-    assert kept_probability(Limit(found.upper), found) == pytest.approx(0.975)
-    assert kept_probability(Limit(found.lower), found) == pytest.approx(0.025)
-    assert kept_probability(Limit(found.lower, at_least=True), found) == pytest.approx(0.975)
+    assert kept_probability(Limit("harm", found.upper), found) == pytest.approx(0.975)
+    assert kept_probability(Limit("harm", found.lower), found) == pytest.approx(0.025)
+    assert kept_probability(Limit("good", found.lower, at_least=True), found) == pytest.approx(0.975)
 
 
 def groups_of(n: int = 120, seed: int = 0):
@@ -304,7 +310,7 @@ def groups_of(n: int = 120, seed: int = 0):
 def test_gaps_between_groups_are_coefficients_of_a_clustered_regression():
     """The difference of two groups' means, with the errors of statsmodels' weighted regression on their indicators."""
     judged, clusters = groups_of()
-    gaps = judged.gaps(GapLimits({}, {"site": 0.5}), 0.95)
+    gaps = judged.gaps([EqualValues("site", 0.5)], 0.95)
     assert [(gap.one, gap.other) for gap in gaps] == [("a", "b"), ("a", "c"), ("b", "c")]
     code, weight = judged.subgroups["site"].code, judged.weight
     design = np.eye(3)[code]
@@ -323,7 +329,7 @@ def test_gaps_between_groups_are_coefficients_of_a_clustered_regression():
 
 def test_confidence_in_a_gap_is_that_of_its_interval():
     judged, _ = groups_of()
-    (gap, *_) = judged.gaps(GapLimits({"site": 0.1}, {}), 0.95)
+    (gap, *_) = judged.gaps([EqualShares("site", 0.1)], 0.95)
     assert gap.what == "share of drug"
     e = gap.estimate
     far = replace(gap, limit=abs(e.value) + 100 * e.standard_error)
@@ -336,14 +342,14 @@ def test_values_by_group_leave_out_groups_without_weight():
     judged, _ = groups_of()
     nobody = replace(judged, weight=judged.weight * (judged.subgroups["site"].code != 2))
     assert list(nobody.values(0.95).index) == [("site", "a"), ("site", "b")]
-    assert [(gap.one, gap.other) for gap in nobody.gaps(GapLimits({}, {"site": 1.0}), 0.95)] == [("a", "b")]
+    assert [(gap.one, gap.other) for gap in nobody.gaps([EqualValues("site", 1.0)], 0.95)] == [("a", "b")]
 
 
 def test_a_recommended_rule_that_breaks_a_limit_is_named():
     """The drug for everybody is best by the main outcome and makes twice as many sick as allowed."""
     X, T, Y, toxic, sex = study_of_harm()
     tree = DRPolicyTree(
-        LinearRegression(), max_depth=1, limits={"toxic": 0.1}, max_share_gap={"sex": 0.3}, random_state=0
+        LinearRegression(), max_depth=1, constraints=[Limit("toxic", 0.1), EqualShares("sex", 0.3)], random_state=0
     )
     values = cross_val_policy_value(
         tree,
@@ -372,7 +378,7 @@ def test_a_limit_that_parts_of_the_rows_cannot_keep_is_said_to_be_one():
     data = {"X": X, "propensity": 0.5, "outcomes": {"toxic": toxic}}
     harm = by_columns(tree.fit, Y=Y, T=T, **data).outcome_estimators_["toxic"].rewards_
     least = pareto_path(PolicyTree(max_depth=1), X, tree.rewards_, outcomes={"toxic": harm}).outcome_means[0]
-    tight = by_columns(tree.set_params(limits={"toxic": least + 1e-9}).fit, Y=Y, T=T, **data)
+    tight = by_columns(tree.set_params(constraints=[Limit("toxic", least + 1e-9)]).fit, Y=Y, T=T, **data)
     assert tight.outcome_means_["toxic"] == pytest.approx(least)
     with pytest.raises(InputError, match=r"Learning again from 120 of 240 rows: .* has a mean of 'toxic' below"):
         by_columns(cross_val_policy_value, tight, Y=Y, T=T, cv=2, n_repeats=1, random_state=0, **data)
@@ -380,12 +386,12 @@ def test_a_limit_that_parts_of_the_rows_cannot_keep_is_said_to_be_one():
 
 def test_resamples_and_honest_trees_keep_to_limits():
     X, T, Y, toxic, sex = study_of_harm()
-    tree = DRPolicyTree(LinearRegression(), max_depth=1, limits={"toxic": 0.12}, cv=2, random_state=0)
+    tree = DRPolicyTree(LinearRegression(), max_depth=1, constraints=[Limit("toxic", 0.12)], cv=2, random_state=0)
     data = {"X": X, "propensity": 0.5, "outcomes": {"toxic": toxic}, "subgroups": sex}
     honest = by_columns(honest_leaf_summary, tree, Y=Y, T=T, random_state=0, **data)
     assert honest.estimator.outcome_means_["toxic"] <= 0.12
     assert honest.estimator.subgroup_values_ is not None
     stable = by_columns(policy_stability, tree, Y=Y, T=T, n_resamples=3, random_state=0, **data)
     assert stable.n_resamples == 3
-    with pytest.raises(InputError, match="limits names 'toxic'"):
+    with pytest.raises(InputError, match="Limit names 'toxic'"):
         policy_stability(tree, Y, T, n_resamples=3, random_state=0, X=X, propensity=0.5)

@@ -35,6 +35,7 @@ from policytree import (
     RewardEstimator,
 )
 from policytree.common.study_columns import StudyColumns
+from policytree.constraints import MaxShare, MinShare
 from policytree.exceptions import InputError
 from policytree.weighting import DoseRewards, MatchingRewards
 
@@ -276,10 +277,10 @@ def test_costs_count_in_the_fit_and_in_the_value(trial, dear):
     costs = pd.DataFrame({"none": 0.0, "drug": np.full(len(trial["T"]), 9.0)}) if dear == "by row" else dear
     priced = StudyColumns(trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
     assert (simple().fit(priced).predict(trial["X"]) == "none").all()
-    everybody = simple(min_share={"drug": 1.0}).fit(trial["X"], trial["Y"], T=trial["T"])
+    everybody = simple(constraints=[MinShare("drug", 1.0)]).fit(trial["X"], trial["Y"], T=trial["T"])
     gross = everybody.score(trial["X"], trial["Y"], T=trial["T"])
     assert everybody.score(priced) == pytest.approx(gross - 9.0, rel=1e-12)
-    lost = simple(min_share={"drug": 1.0}, direction="minimize").fit(trial["X"], -trial["Y"], T=trial["T"])
+    lost = simple(constraints=[MinShare("drug", 1.0)], direction="minimize").fit(trial["X"], -trial["Y"], T=trial["T"])
     assert lost.score(replace(priced, Y=-trial["Y"])) == pytest.approx(
         lost.score(trial["X"], -trial["Y"], T=trial["T"]) - 9.0, rel=1e-12
     )
@@ -287,7 +288,7 @@ def test_costs_count_in_the_fit_and_in_the_value(trial, dear):
 
 def test_weights_are_passed_on_to_trees_with_limits(trial, routing):
     weight = np.where(trial["X"]["age"] > 50, 3.0, 1.0)
-    model = simple(max_depth=2, max_share={"drug": 0.3}).set_fit_request(sample_weight=True)
+    model = simple(max_depth=2, constraints=[MaxShare("drug", 0.3)]).set_fit_request(sample_weight=True)
     model.set_score_request(sample_weight=True)
     params = {"T": trial["T"], "sample_weight": weight}
     found = cross_validate(

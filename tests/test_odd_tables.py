@@ -113,11 +113,6 @@ def test_arrow_tables_are_tables():
     assert (model.predict(table) == model.predict(same)).all()
 
 
-def test_shares_may_be_a_series():
-    given = fitted(max_share=pd.Series({"yes": 0.2}))
-    assert given.shares_ == fitted(max_share={"yes": 0.2}).shares_
-
-
 @pytest.fixture(scope="module")
 def fitted_on_an_array():
     return PolicyTree(max_depth=1).fit(np.arange(4.0)[:, None], np.array([[0, 1.0], [0, 1], [1, 0], [1, 0]]))

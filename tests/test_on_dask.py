@@ -16,6 +16,7 @@ import pytest
 
 from policytree import OptimalTreeClassifier, PolicyTree, Status
 from policytree.common import executors
+from policytree.constraints import Budget
 from policytree.encoded import encode, solve
 from policytree.exceptions import InputError, SearchWarning
 from policytree.on_dask import DaskOptimalTreeClassifier, DaskPolicyTree
@@ -160,7 +161,7 @@ def test_what_dask_cannot_do_is_refused(rows):
     for arguments, match in [
         ({"max_depth": 4}, "max_depth of 3 at most"),
         ({"max_leaf_nodes": 3}, "max_depth of 3 at most"),
-        ({"budget": 1.0}, "subtract costs"),
+        ({"constraints": [Budget(1.0)]}, "subtract costs"),
         ({"guesses": "all"}, "guesses is not available"),
         ({"direction": "up"}, "direction must be"),
     ]:

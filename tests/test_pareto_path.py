@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree import PolicyTree, policy_value
+from policytree.constraints import Budget, Limit, MaxShare
 from policytree.evaluation import pareto_path
 from policytree.exceptions import InputError, SearchWarning
 from policytree.plotting import ParetoPathDisplay
@@ -96,7 +97,7 @@ def test_limits_and_weights_choose_what_single_searches_find(study, limit, weigh
     one = PolicyTree(max_depth=2).fit(X, rewards - weight * harm, sample_weight=mass)
     k = path.weighted(weight)
     assert path.values[k] - weight * path.outcome_means[k] == pytest.approx(one.objective_value_, abs=1e-9)
-    limited = PolicyTree(max_depth=2, limits={"harm": limit})
+    limited = PolicyTree(max_depth=2, constraints=[Limit("harm", limit)])
     if path.outcome_means[0] > limit:
         with pytest.raises(InputError, match="change the limit of"):
             path.within(limit)
@@ -182,9 +183,9 @@ def test_the_picture_says_the_rules_of_its_points(tmp_path):
 REFUSED = {
     "no outcome": ({}, {"outcomes": {}}, "outcomes holds 0"),
     "two outcomes": ({}, {"outcomes": {"a": np.ones((20, 2)), "b": np.ones((20, 2))}}, "outcomes holds 2"),
-    "a budget": ({"budget": 1.0}, {}, "takes no budget"),
-    "a limit": ({"limits": {"harm": 1.0}}, {}, "takes no limits, gaps or worst_group"),
-    "shares": ({"max_share": {1: 0.5}}, {}, "takes no max_share"),
+    "a budget": ({"constraints": [Budget(1.0)]}, {}, "takes no constraints"),
+    "a limit": ({"constraints": [Limit("harm", 1.0)]}, {}, "takes no constraints"),
+    "shares": ({"constraints": [MaxShare(1, 0.5)]}, {}, "takes no constraints"),
     "gaps": ({}, {"outcomes": {"harm": np.full((20, 2), np.nan)}}, "missing or infinite reward in row 0"),
     "large leaves": ({"min_samples_leaf": 30}, {}, "min_samples_leaf"),
 }

@@ -14,8 +14,8 @@ from policytree import DRPolicyTree
 from policytree.exceptions import InputError
 from policytree.plotting import RegimeDisplay
 from policytree.regimes import Stage, TreatmentRegime
+from policytree.regimes.checking import check_stages
 from policytree.regimes.eligibility import eligibility
-from policytree.regimes.stages import check_stages
 from tests.regimes import smart
 
 

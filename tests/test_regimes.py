@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from policytree import DRPolicyTree, Status, cross_val_policy_value
 from policytree.exceptions import InputError
 from policytree.regimes import Stage, TreatmentRegime, joint, regime_from_json, stages_from_long
-from policytree.regimes.stages import check_stages
+from policytree.regimes.checking import check_stages
 from policytree.serialization import to_json
 from tests.regimes import smart, true_value, two_stages
 

@@ -29,6 +29,7 @@ from policytree import (
 )
 from policytree.common.row_labels import NAMES, aligned_rows
 from policytree.common.study_columns import StudyColumns, by_columns
+from policytree.constraints import Budget, Limit
 from policytree.diagnostics import overlap_table
 from policytree.evaluation import best_linear_projection, nuisances_without, offer_rule, policy_stability, surest_rule
 from policytree.exceptions import InputError, RowOrderWarning
@@ -247,7 +248,7 @@ WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the 
     ),
     "outcomes": lambda d: by_columns(
         cross_val_policy_value,
-        model(limits={"harm": 10.0}),
+        model(constraints=[Limit("harm", 10.0)]),
         outcomes={"harm": (d["Y"] ** 2, "minimize")},
         cv=2,
         n_repeats=1,
@@ -256,7 +257,7 @@ WHOLE = {  # calls whose parts pass columns on: none may lose the labels on the 
     ),
     "costs": lambda d: by_columns(
         cross_val_policy_value,
-        model(budget=0.7),
+        model(constraints=[Budget(0.7)]),
         sample_treatment_costs={1: d["sample_weight"]},
         budget_costs={1: d["sample_weight"]},
         cv=2,

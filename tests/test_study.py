@@ -22,6 +22,7 @@ from policytree import (
 )
 from policytree.common.calls import SAID_BY_STUDY
 from policytree.common.study_columns import StudyColumns
+from policytree.constraints import Budget
 from policytree.evaluation import policy_stability
 from policytree.exceptions import InputError
 from policytree.study import Combined, Event, MayBeMissing, Number, Offered, Population, TimeToEvent
@@ -300,7 +301,7 @@ def test_arguments_that_nothing_knows_are_refused_as_python_does():
 
 def test_a_study_says_what_a_budget_is_spent_on():
     study = study_of("known chances", budget_costs={"drug": "fee"})
-    model = DRPolicyTree(max_depth=1, cv=2, random_state=0, budget=0.02).fit(study)
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0, constraints=[Budget(0.02)]).fit(study)
     assert 0 < model.spend_ <= 0.02
     with pytest.raises(InputError, match="budget_costs"):
         study_of("known chances", budget_costs={"pill": 1.0})

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier, PolicyTree, tree_path
+from policytree.constraints import Budget
 from policytree.evaluation import near_ties
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import MAX_BINS, parts_of
@@ -79,7 +80,9 @@ def test_other_searches_thin_the_column_and_say_so(column, labels):
         tree = estimator.fit(X, labels)
         assert not tree.search_grid_.exact and tree.search_grid_.n_splits < MAX_BINS
         assert tree.status_ is Status.OPTIMAL_GIVEN_GUESSES, estimator
-    spending = PolicyTree(max_depth=1, budget=0.5).fit(X, np.column_stack([1 - labels, labels]), budget_costs=[0, 1])
+    spending = PolicyTree(max_depth=1, constraints=[Budget(0.5)]).fit(
+        X, np.column_stack([1 - labels, labels]), budget_costs=[0, 1]
+    )
     assert not spending.search_grid_.exact and spending.spend_ <= 0.5
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 from test_costs import clinic, data
 
 from policytree import CostSensitiveTreeClassifier
+from policytree.constraints import ExpectedCost
 
 LIMITS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.2, 8.0, 11.0)  # dollars of tests per person
 ONE_RUN = 5.2  # the enzymes for everybody
@@ -22,7 +23,7 @@ def main(study) -> None:
         study.step(f"at most {limit:g} dollars")
         tree = CostSensitiveTreeClassifier(
             clinic.ERRORS, **clinic.SIZE, feature_costs=clinic.PRICES, repeated_features="free",
-            feature_groups=clinic.RUNS, max_expected_cost=limit,
+            feature_groups=clinic.RUNS, constraints=[ExpectedCost(limit)],
         )  # fmt: skip
         row, spent[limit] = _row(limit, tree, X, y, fold)
         rows.append(row)

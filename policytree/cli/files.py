@@ -26,7 +26,8 @@ from policytree.evaluation.policy_value.verdict import Reason
 from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.regimes.export import FORMAT as REGIME
-from policytree.report.content import Content, Picture, Words
+from policytree.report.content import Content, Picture
+from policytree.report.sections.answer import NO_VALUE
 from policytree.report.sections.offers import summary_of
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
@@ -87,7 +88,7 @@ def check_folder(folder: str) -> Path:
 def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, bytes]:
     """Contents of all files by name."""
     study = result.study
-    verdict = next(block.text for block in report.content.section("verdict").blocks if isinstance(block, Words))
+    verdict = NO_VALUE if report.verdict is None else str(report.verdict)
     event = options_of(study).event
     what = study.outcome.column + (f" = {event}" if event else "")
     if study.observed.times is not None or study.observed.instrument is not None:
@@ -186,6 +187,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
         "options": {
             **job.tree,
             "budget_costs": {str(label): cost for label, cost in study.budget_costs.items()} or None,
+            "constraints": [each.to_dict() for each in job.tree["constraints"]],
             "cv": job.cv,
             "validation": job.validation,
             "repeats": job.repeats,

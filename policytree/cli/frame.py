@@ -23,11 +23,12 @@ OPTIONS = {
 }  # fmt: skip
 ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)}) \(column ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)")
 SPELT = {"sample_weight": "--weights", "n_jobs": "--jobs", "feature_costs": "--feature-cost"}
+SPELT |= {"MaxShare": "--max-share", "MinShare": "--min-share", "ExpectedCost": "--max-expected-cost"}
 SPELT |= {"feature_groups": "--feature-group", "budget_costs": "--budget-cost"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        "max_expected_cost", "repeated_features", "max_share", "min_share", "min_samples_leaf", "max_leaf_nodes",
-        "min_samples_per_treatment", "time_limit", "root_feature", "split_features", "max_depth",
+        "repeated_features", "max_share", "min_share", "min_samples_leaf", "max_leaf_nodes", "time_limit",
+        "min_samples_per_treatment", "root_feature", "split_features", "max_depth",
     )
 }  # fmt: skip
 ALONE = re.compile(rf"(?<![\w'\"-])({'|'.join(SPELT)})\b(?![='\"]| \(column)")

@@ -31,8 +31,8 @@ from policytree.cli.tree_options import budget_costs, leaf_size_notes, n_people,
 from policytree.common.option_words import typed_list
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
+from policytree.constraints.checks import is_limited
 from policytree.estimators.doubly_robust import DRPolicyTree
-from policytree.estimators.limited import is_limited
 from policytree.estimators.policy import PolicyTree, without_limits
 from policytree.evaluation.leaves.honest import honest_leaf_summary
 from policytree.evaluation.leaves.summary import leaf_summary

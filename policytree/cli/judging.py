@@ -26,7 +26,7 @@ from policytree.cli.tables import AS_IT_IS, read_table
 from policytree.common.option_words import comma_list
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
-from policytree.estimators.limited import MAXIMIZE, subgroup_columns
+from policytree.constraints.people import subgroup_columns
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
@@ -34,7 +34,6 @@ from policytree.evaluation.policy_value.confounding import MOST_BENCHMARKS, Hidd
 from policytree.evaluation.policy_value.fixed_rules import RuleValues, compare_rules
 from policytree.evaluation.policy_value.further import (
     JudgedGroups,
-    Limit,
     broken_limits,
     gap_statement,
     gaps_by_limit,
@@ -121,7 +120,7 @@ def judge(
         replace(each, verdict=_gated(study, described, each.verdict, check, fitted, (), None)) for each in opinions
     )
     said = [" ".join(str(warning.message).split()) for warning in heard]
-    words, limits = _words(study, origin, values, design, cv), _limits(origin)
+    words, limits = _words(study, origin, values, design, cv), origin.limits.limits
     if as_json:
         beside = _data_beside(origin, further, groups, level)
         print_json(_data(study, values, verdict, opinions, words, said) | beside)
@@ -133,7 +132,7 @@ def judge(
     outcomes = further_section(further, limits)
     more = [] if outcomes is None else [outcomes]
     if groups is not None:
-        more.append(groups_section(groups.values(level), groups.gaps(origin.limits.gaps, level), level))
+        more.append(groups_section(groups.values(level), groups.gaps(origin.limits.constraints, level), level))
     broken = [Words(text, "warning") for text in broken_limits(verdict.rule, further, limits)]
     first = Section("verdict", "Verdict", (Words(str(verdict), "lead"), *broken, *other, gates_table(verdict.gates)))
     print_sections(console, first, table, *more, *means)
@@ -341,12 +340,6 @@ def _groups(study: Study, policy: np.ndarray, fitted: RewardEstimator, level: fl
     return JudgedGroups(columns, seen.weight, rewards.columns.tolist(), [policy], [scores], judge)
 
 
-def _limits(origin: Origin) -> dict[str, Limit]:
-    """The limits on further outcomes."""
-    limits = origin.limits
-    return {name: Limit(limit, limits.outcomes[name] == MAXIMIZE) for name, limit in limits.limits.items()}
-
-
 def _data_beside(
     origin: Origin, further: Mapping[str, Mapping[str, Estimate]], groups: JudgedGroups | None, level: float
 ) -> dict[str, Any]:
@@ -357,14 +350,14 @@ def _data_beside(
         for name, rules in further.items()
         for rule, each in rules.items()
     ]
-    kept = {name: kept_probability(limit, further[name][POLICY]) for name, limit in _limits(origin).items()}
+    kept = {name: kept_probability(limit, further[name][POLICY]) for name, limit in origin.limits.limits.items()}
     return {
         "further_outcomes": outcomes,
         "kept_probability": kept,
         "groups": None if groups is None else groups.values(level).reset_index().to_dict("records"),
         "gaps": []
         if groups is None
-        else [gap_statement(found) for found in gaps_by_limit(groups.gaps(origin.limits.gaps, level))],
+        else [gap_statement(found) for found in gaps_by_limit(groups.gaps(origin.limits.constraints, level))],
     }
 
 

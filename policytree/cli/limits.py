@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.tables import column_names, number_in, require_column
-from policytree.estimators.limited import MAXIMIZE, MINIMIZE, subgroup_columns
-from policytree.evaluation.policy_value.further import GapLimits
+from policytree.constraints.amounts import Limit
+from policytree.constraints.constraint import Constraint
+from policytree.constraints.groups import EqualShares, EqualValues, OfGroups, WorstGroup
+from policytree.constraints.people import MAXIMIZE, MINIMIZE, subgroup_columns
 from policytree.exceptions import InputError, quoted
 
 FEWEST_IN_GROUP = 20  # rows, where the value of a group is estimated on rows that are held out
@@ -28,47 +30,30 @@ class Limits:
     ----------
     outcomes : mapping of str to {"minimize", "maximize"}
         Further outcomes, and which way they are better.
-    limits : mapping of str to float
-        The most, or where more is better the least, that the mean of an outcome may be.
-    share_gaps, value_gaps : mapping of str to float
-        The most by which shares of treatments, or values, may differ between the groups of a column.
-    worst_group : str or None
-        Trees are judged by the group of this column that they serve worst.
+    constraints : tuple of Constraint
+        Those on outcomes and groups.
     described : tuple of str
         Columns whose groups are described, and not compared otherwise.
     """
 
     outcomes: Mapping[str, str] = field(default_factory=dict)
-    limits: Mapping[str, float] = field(default_factory=dict)
-    share_gaps: Mapping[str, float] = field(default_factory=dict)
-    value_gaps: Mapping[str, float] = field(default_factory=dict)
-    worst_group: str | None = None
+    constraints: tuple[Constraint, ...] = ()
     described: tuple[str, ...] = ()
 
     @property
     def unseen(self) -> tuple[str, ...]:
         """Columns that the tree does not see unless it is told to: those whose groups it is to treat alike."""
-        worst = () if self.worst_group is None else (self.worst_group,)
-        return tuple(dict.fromkeys([*self.share_gaps, *self.value_gaps, *worst]))
+        return tuple(dict.fromkeys(each.column for each in self.constraints if isinstance(each, OfGroups)))
+
+    @property
+    def limits(self) -> dict[str, Limit]:
+        """Limits on further outcomes."""
+        return {each.outcome: each for each in self.constraints if isinstance(each, Limit)}
 
     @property
     def subgroups(self) -> tuple[str, ...]:
         """All columns of groups."""
         return tuple(dict.fromkeys([*self.unseen, *self.described]))
-
-    @property
-    def gaps(self) -> GapLimits:
-        """Limits on differences between groups."""
-        return GapLimits(self.share_gaps, self.value_gaps)
-
-    def tree_arguments(self) -> dict[str, Any]:
-        """What the estimator of the tree takes."""
-        return {
-            "limits": dict(self.limits) or None,
-            "max_share_gap": dict(self.share_gaps) or None,
-            "max_value_gap": dict(self.value_gaps) or None,
-            "worst_group": self.worst_group,
-        }
 
     def fit_arguments(self, frame: pd.DataFrame) -> dict[str, Any]:
         """What ``fit`` takes beside: columns in place of their names; nothing where nothing was named."""
@@ -83,23 +68,14 @@ class Limits:
 
     def saved(self) -> dict[str, Any]:
         """The options that say the same, for the file of a tree."""
-
-        def texts(numbers: Mapping[str, float]) -> list[str]:
-            return [f"{name}={number!r}" for name, number in numbers.items()]
-
-        most, least = (
-            {name: self.limits[name] for name in self.limits if self.outcomes[name] == way}
-            for way in (MINIMIZE, MAXIMIZE)
-        )
-        return {
-            "limit": texts(most),
-            "at_least": texts(least),
-            "also": [name for name in self.outcomes if name not in self.limits],
-            "parity": texts(self.share_gaps),
-            "value_parity": texts(self.value_gaps),
-            "worst_group": self.worst_group,
-            "subgroups": list(self.described),
-        }
+        said: dict[str, Any] = {name: [] for name in BY_COLUMN} | {"worst_group": None}
+        for each in self.constraints:
+            if isinstance(said[name := _argument(each.option)], list):
+                said[name].append(each.typed())
+            else:
+                said[name] = each.typed()
+        also = [name for name in self.outcomes if name not in self.limits]
+        return said | {"also": also, "subgroups": list(self.described)}
 
 
 def limits_of(roles: Any, frame: pd.DataFrame) -> Limits:
@@ -129,15 +105,22 @@ def limits_of(roles: Any, frame: pd.DataFrame) -> Limits:
         **dict.fromkeys(most, MINIMIZE), **dict.fromkeys(least, MAXIMIZE),
         **{name: MINIMIZE for name in also if name not in most and name not in least},
     }  # fmt: skip
-    found = Limits(outcomes, most | least, gaps["parity"], gaps["value_parity"], roles.worst_group, tuple(described))
+    constraints = [
+        *(Limit(name, number, False) for name, number in most.items()),
+        *(Limit(name, number, True) for name, number in least.items()),
+        *(EqualShares(name, number) for name, number in gaps["parity"].items()),
+        *(EqualValues(name, number) for name, number in gaps["value_parity"].items()),
+        *([] if roles.worst_group is None else [WorstGroup(roles.worst_group)]),
+    ]
+    found = Limits(outcomes, tuple(constraints), tuple(described))
     _refuse_roles(roles, found)
     for name in outcomes:
-        _refuse_no_outcome(frame[name], option_of(name, roles, found), may_lack=roles.missing_outcome == "weight")
+        _refuse_no_outcome(frame[name], option_of(name, found), may_lack=roles.missing_outcome == "weight")
     for name in found.subgroups:
         try:
             subgroup_columns(frame[[name]], len(frame))
         except InputError as error:
-            raise InputError(f"{option_of(name, roles, found)}: {error}") from error
+            raise InputError(f"{option_of(name, found)}: {error}") from error
     return found
 
 
@@ -203,21 +186,20 @@ def refuse_small_groups(limits: Limits, frame: pd.DataFrame, weight: np.ndarray 
             )
 
 
-def option_of(name: str, roles: Any, limits: Limits) -> str:
+def option_of(name: str, limits: Limits) -> str:
     """The option that names a column."""
-    if name in limits.limits:
-        return "--limit" if limits.outcomes[name] == MINIMIZE else "--at-least"
     if name in limits.outcomes:
-        return "--also"
-    if name in limits.share_gaps:
-        return "--parity"
-    if name in limits.value_gaps:
-        return "--value-parity"
-    return "--worst-group" if name == roles.worst_group else "--subgroups"
+        return limits.limits[name].option if name in limits.limits else "--also"
+    groups = (each for each in limits.constraints if isinstance(each, OfGroups) and each.column == name)
+    return next((each.option for each in groups), "--subgroups")
 
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+def _argument(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
 
 
 def _refuse_roles(roles: Any, found: Limits) -> None:
@@ -229,11 +211,11 @@ def _refuse_roles(roles: Any, found: Limits) -> None:
     own = {column: role for role, column in taken.items() if column is not None}
     for name in (*found.outcomes, *found.subgroups):
         if name in own:
-            raise InputError(f"{option_of(name, roles, found)} names {name!r}, which is the {own[name]}; leave it out.")
+            raise InputError(f"{option_of(name, found)} names {name!r}, which is the {own[name]}; leave it out.")
     for name in found.outcomes:
         if name in found.subgroups or name == roles.cluster:
             raise InputError(
-                f"{option_of(name, roles, found)} names {name!r}, which is a column of groups or clusters as well; "
+                f"{option_of(name, found)} names {name!r}, which is a column of groups or clusters as well; "
                 "give it one role."
             )
     if found.outcomes and roles.instrument is not None:

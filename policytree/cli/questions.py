@@ -19,6 +19,7 @@ from policytree.cli.study import Origin
 from policytree.cli.tree_options import n_people
 from policytree.common.progress import StageDisplay, clock_text
 from policytree.common.validation import columns_by_label
+from policytree.constraints.amounts import Budget, Limit
 from policytree.diagnostics.population_overlap import target_overlap
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.policy import PolicyTree, without_limits
@@ -47,9 +48,6 @@ from policytree.weighting.target_arguments import with_target
 # With more rows, refitting everything takes minutes: it is then done only on request.
 STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
 DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
-LIMITS = ("limits", "max_share_gap", "max_value_gap", "worst_group")
-PATH_LIMITS = ("max_share", "min_share", "max_expected_cost", *LIMITS)  # with which no path of budgets is known
-TIE_LIMITS = ("budget", *PATH_LIMITS)
 # What a report says of warnings in its own way: where they were heard, and what to look at.
 HEARD_INSIDE = re.compile(
     r"^In (cross-validation|a resample): | \(\d+ more such warnings in [a-z ]+\)$| target_overlap says where\."
@@ -162,7 +160,7 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
     elif fitted.values is not None and study.propensity is None and not offered:
         hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
         asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
-    if study.budget_costs and not any(job.tree[name] for name in PATH_LIMITS):
+    if study.budget_costs and all(isinstance(each, Budget) for each in job.tree["constraints"]):
         asked.append(
             ("Which trees are best for other budgets?", "", "for other budgets", lambda _: [_path(job, fitted)])
         )
@@ -181,13 +179,9 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
             f"Whether other people would have given another tree was not asked: --stability {USUAL_RESAMPLES} learns "
             f"everything again on so many resamples, some {needed} by what the refits behind the values took."
         )
-    if valued and study.population is None and fitted.is_shallow and not _limited(job):
+    if valued and study.population is None and fitted.is_shallow and not job.tree["constraints"]:
         asked.append(("Which other trees do as well?", "", "in the count", lambda _: [_near_ties(job, fitted)]))
     return asked
-
-
-def _limited(job: Job) -> bool:
-    return any(job.tree[name] is not None for name in TIE_LIMITS)
 
 
 def _resamples(job: Job, fitted: Fitted) -> int:
@@ -286,7 +280,7 @@ def _target(fitted: Fitted) -> list[Any]:
 
 def _path(job: Job, fitted: Fitted) -> Any:
     """The best trees of all budgets, on the rows that chose the tree."""
-    tree = {name: value for name, value in job.tree.items() if name not in ("budget", "time_limit")}
+    tree = {name: value for name, value in job.tree.items() if name not in ("constraints", "time_limit")}
     limit = job.tree["time_limit"] if job.tree["time_limit"] is not None else PATH_SECONDS
     tree |= _size(fitted.estimator)
     estimator = PolicyTree(direction=fitted.study.ways.way, time_limit=limit, **tree)
@@ -319,15 +313,15 @@ def _not_asked(job: Job, fitted: Fitted, unseen: list[str], further: dict[str, s
 
 def _has_front(job: Job, fitted: Fitted) -> bool:
     """Whether one outcome is limited, and nothing else: then the best trees of all its limits can be listed."""
-    others = [name for name in (*TIE_LIMITS, "max_expected_cost") if name != "limits"]
-    limits = job.tree["limits"] or {}
-    return len(limits) == 1 and not any(job.tree[name] for name in others) and fitted.is_shallow
+    constraints = job.tree["constraints"]
+    return len(constraints) == 1 and isinstance(constraints[0], Limit) and fitted.is_shallow
 
 
 def _front(job: Job, fitted: Fitted) -> ParetoPath:
     """The best trees of all limits on the one outcome, on the rows that chose the tree."""
     model, seconds = fitted.estimator, job.tree["time_limit"]
-    (name,) = job.tree["limits"]
+    (limit,) = job.tree["constraints"]
+    name = limit.outcome
     tree = without_limits(model).set_params(**_size(model))
     tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
     outcome = model.outcome_estimators_[name].rewards_, fitted.study.further_outcomes[name]

@@ -13,6 +13,8 @@ from policytree.cli.first_checks import MOST_DIGITS, depth_of
 from policytree.cli.limits import Limits
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.common.option_words import typed
+from policytree.constraints.amounts import Budget, ExpectedCost, MaxShare, MinShare
+from policytree.constraints.constraint import Constraint
 from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
 from policytree.exceptions import InputError, quoted
@@ -24,6 +26,7 @@ ASKED = (
     "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
     "budget", "budget_costs", "max_share", "min_share", "time_limit",
 )  # fmt: skip
+CONSTRAINED = ("max_expected_cost", "budget", "max_share", "min_share")  # of ASKED: they become constraints
 DEFAULT: dict[str, Any] = {"max_depth": AUTO, **dict.fromkeys(ASKED), "n_jobs": 1}  # where nobody says anything
 
 
@@ -54,21 +57,24 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
     repeated = options["repeated_features"] or ("charged" if groups is None else "free")
     splits = column_names(options["split_features"], "--split-features", study.X)
     roots = column_names(options["root_feature"], "--root-feature", study.X)
-    shares = {kind: by_treatment(options[kind], kind) or None for kind in ("max_share", "min_share")}
     spending = by_treatment(options["budget_costs"], "budget_cost", study.table) or None
     if options["budget"] is not None and spending is None:
         spent = typed(f"{study.treatments[-1]}=1")
         raise InputError(f"--budget needs what treatments cost; add --budget-cost, as in --budget-cost {spent}.")
+    if options["budget"] is None and spending is not None:
+        raise InputError("--budget-cost says what treatments cost, but there is no budget; add --budget.")
     named = {
         "feature_costs": costs or None,
         "root_feature": roots or None,
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    named |= tree_size(options) | limits.tree_arguments()
+    named |= tree_size(options)
+    constraints = [*_constraints(options), *limits.constraints]
+    options = {name: value for name, value in options.items() if name not in CONSTRAINED}
     sizes = smallest_leaves(options, study, judging)
     ways = {"repeated_features": repeated, "categories": options["categories"] or LEVELS}
-    return {**options, **named, **shares, **sizes, **ways, "feature_groups": groups}
+    return {**options, **named, **sizes, **ways, "feature_groups": groups, "constraints": constraints}
 
 
 def n_people(study: Study) -> int:
@@ -89,6 +95,18 @@ def budget_costs(asked: dict[str, float | str] | None, study: Study) -> dict[Any
         if name not in known:
             raise InputError(f"--budget-cost names the treatment {name!r}; the treatments are {', '.join(known)}.")
     return {known[name]: cost for name, cost in (asked or {}).items()}
+
+
+def _constraints(options: dict) -> list[Constraint]:
+    """What the tree is to keep to, but for further outcomes and groups."""
+    found: list[Constraint] = []
+    if options["budget"] is not None:
+        found.append(Budget(options["budget"]))
+    if options["max_expected_cost"] is not None:
+        found.append(ExpectedCost(options["max_expected_cost"]))
+    for kind in (MaxShare, MinShare):
+        found += [kind(label, float(share)) for label, share in by_treatment(options[kind.kind], kind.kind).items()]
+    return found
 
 
 def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, str]]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from policytree.common.calls import NestedParameters
 from policytree.common.docstrings import shares_documentation
+from policytree.constraints.constraint import Constraint
 from policytree.guesses.reference import ReferenceGuesses
 from policytree.problem.types import Guesses
 
@@ -66,7 +67,7 @@ class SearchArguments(NestedParameters):
         Most distinct values a covariate keeps, 2 to 65,536: longer ones keep the thresholds nearest to their quantiles,
         and ``status_`` is then OPTIMAL_GIVEN_GUESSES. None keeps every threshold, up to 65,535 a column, or 262,140 in
         a plain search: ``solver="direct"``, an objective that is a sum over rows, no guesses, ``feature_costs``,
-        ``root_feature``, budget or shares. If one numeric column is all there is to split on, such a search keeps all.
+        ``root_feature`` or ``constraints``. If one numeric column is all there is to split on, such a search keeps all.
     n_jobs : int or None
         Threads. None means 1, -1 all cores. The tree does not depend on it.
     random_state : int, RandomState or None
@@ -85,10 +86,9 @@ class SearchArguments(NestedParameters):
     feature_groups : mapping of names to lists of columns, or list of such lists, optional
         Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
         at its own cost. Needs ``repeated_features="free"``.
-    max_expected_cost : float, optional
-        The most that the tests may cost a person on average over the rows of ``fit``. ``feature_costs``, in any unit,
-        are then limited and not charged in the objective. Kept exactly; ``objective_bound_`` comes from Lagrange
-        multipliers, and up to depth three a search closes the gap (:mod:`policytree.solvers.constrained.solve`).
+    constraints : sequence of policytree.constraints.Constraint, default ()
+        What the tree keeps to exactly on the rows of ``fit``, such as ``[ExpectedCost(5.0)]``: tests cost at most so
+        much a person on average. It is the best of the trees that do.
     categories : {"levels", "groups"}, default "levels"
         How text and categorical columns are split: one level against the rest, or a group of levels against the others.
         "groups" searches all groupings of up to 8 levels (missing values are one), which are 2**(L - 1) - 1 splits of a
@@ -109,8 +109,8 @@ class SearchArguments(NestedParameters):
         What the tree's tests cost a person on average, by ``feature_costs``; 0 without. ``measurement_cost`` says what
         they cost new rows.
     multipliers_ : dict
-        With ``max_expected_cost``: what one unit more of it is worth in the objective ("expected_cost"), at the price
-        with the best bound. Zero if the limit does not bind.
+        With constraints: what one unit more of each is worth in the objective ("expected_cost"), at the price with the
+        best bound. Zero if the limit does not bind.
     node_costs_ : ndarray of shape (node_count,)
         What the question of every node costs those who reach it.
     objective_bound_ : float
@@ -138,7 +138,7 @@ class SearchArguments(NestedParameters):
     feature_costs: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
     repeated_features: str = "charged"
     feature_groups: Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]] | None = None
-    max_expected_cost: float | None = None
+    constraints: Sequence[Constraint] = ()
     categories: str = "levels"
     split_features: Sequence[str | int] | str | int | None = None
     root_feature: Sequence[str | int] | str | int | None = None

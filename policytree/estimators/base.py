@@ -10,16 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.validation import check_choice, check_verbose
+from policytree.constraints.checks import asked, check_list, limits_tests, sums_of
+from policytree.constraints.constraint import Rows
+from policytree.constraints.people import Limited
 from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.certificate import SearchGrid, certificate_text
-from policytree.estimators.constraints import (
-    FITTED,
-    check_limited,
-    expected_cost_within,
-    limit_of_cost,
-    search_within,
-    worth_of_limits,
-)
 from policytree.estimators.inputs import (
     check_number,
     check_seed,
@@ -40,6 +35,7 @@ from policytree.estimators.search import (
     search,
 )
 from policytree.estimators.views import TableViews
+from policytree.estimators.within_limits import FITTED, expected_cost_within, search_within, worth_of_limits
 from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.split_columns import GROUPS, LEVELS
 from policytree.problem.types import BinnedData, Guesses, Problem, SearchLimits, Solution, Status
@@ -71,6 +67,8 @@ class TreeEstimator(TableViews, SearchArguments):
     multipliers_: dict[str, Any]
     #: Whether a job is searched with the losses it is made with. Who solves it with others sets it to False.
     _losses_are_final = True
+    #: Whether actions are treatments, which constraints may be about.
+    _gives_treatments = False
 
     def _check_arguments(self) -> None:
         self._check_tree_size()
@@ -86,7 +84,7 @@ class TreeEstimator(TableViews, SearchArguments):
         check_verbose(self.verbose)
         if self.repeated_features == "free" and (self.solver != "direct" or self.guesses is not None):
             raise InputError("repeated_features='free' takes solver='direct' without guesses; set these, or 'charged'.")
-        check_limited(self)
+        check_list(self, of_treatments=self._gives_treatments)
         n_threads(self.n_jobs)
         check_seed(self.random_state)
 
@@ -115,7 +113,8 @@ class TreeEstimator(TableViews, SearchArguments):
 
     def _is_plain(self) -> bool:
         """Whether the search is for the least sum of losses over rows, without guesses, test costs or limits."""
-        return self.solver == "direct" and self.guesses is self.feature_costs is self.root_feature is None
+        nothing = self.guesses is self.feature_costs is self.root_feature is None and not self.constraints
+        return self.solver == "direct" and nothing
 
     def _bin(self, X: np.ndarray, losses: np.ndarray, splits, depth: int | None, arms=None) -> BinnedData:
         """Codes of encoded rows; ``losses`` are weighted."""
@@ -134,13 +133,16 @@ class TreeEstimator(TableViews, SearchArguments):
             min_leaf_per_arm=min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
         )
 
-    def _job(self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None) -> Job:
-        """Bin the encoded rows and weight their losses."""
+    def _job(
+        self, X: np.ndarray, losses: np.ndarray, values, weight, actions, arms=None, about: Limited | None = None
+    ) -> Job:
+        """Bin the encoded rows and weight their losses; ``about`` says what constraints are about."""
         total = rounded_sum(weight)
         features = self.encoder_.features
         costs, groups, splits, roots = self._column_arguments(features)
-        limited = self.max_expected_cost is not None
         depth, price, most_leaves = self._tree_size()
+        most = len(X) - 1 if depth is None else min(depth, len(X) - 1)
+        rows = Rows(actions, losses, weight, about or Limited(), costs, max(1, most))
         losses = losses * weight[:, None]
         problem = Problem(
             self._bin(X, losses, splits, depth, arms),
@@ -151,13 +153,15 @@ class TreeEstimator(TableViews, SearchArguments):
             arms,
             min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
             max_leaf_nodes=most_leaves,
-            feature_costs=None if limited else costs,
+            feature_costs=None if limits_tests(self) else costs,
             weights=None if costs is None else weight,
             root_features=roots,
             feature_groups=groups,
         )
-        job = Job(X, problem, total, tuple(actions), values, weight, test_costs=costs)
-        return replace(job, constraints=limit_of_cost(self.max_expected_cost, job))
+        worst = tuple(part for each in asked(self) for part in each.parts(rows))
+        return Job(
+            X, problem, total, tuple(actions), values, weight, None, sums_of(self, rows), costs, worst, about
+        )  # fmt: skip
 
     def _load_in_background(self, X: np.ndarray, n_actions: int) -> None:
         """Begin to compile the search, where it is not on the disk, in another process: for fits that estimate first.

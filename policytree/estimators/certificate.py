@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from policytree.constraints.checks import asked, limits_tests
 from policytree.data.features import CATEGORICAL, Feature, shown
 from policytree.data.views import Shown
 from policytree.problem.split_columns import LEVELS_TO_GROUP
@@ -108,8 +109,7 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
     direction = getattr(estimator, "direction", "minimize")
     per_leaf = getattr(estimator, "regularization_", estimator.regularization)
     prices = [f"{per_leaf:.4g} per leaf"] * bool(per_leaf)
-    most = estimator.max_expected_cost
-    prices += ["what its questions cost"] * (estimator.feature_costs is not None and most is None)
+    prices += ["what its questions cost"] * (estimator.feature_costs is not None and not limits_tests(estimator))
     price = (", plus " if direction == "minimize" else ", less ") + " and ".join(prices) if prices else ""
     facts = {
         "status": _status(estimator),
@@ -124,13 +124,9 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
         facts["rounding"] = f"trees that differ by less than {format_number(least, 2)} count as equal"
     if estimator.feature_costs is not None:
         cost = format_number(estimator.expected_cost_)
-        within = "" if most is None else f", within {format_number(most)} (these rows; others may differ)"
-        facts["questions"] = f"cost {cost} a row on average{within}; held-out values leave it out"
-    if getattr(estimator, "budget", None) is not None:
-        spend, budget = format_number(estimator.spend_), format_number(estimator.budget)
-        facts["spend"] = f"{spend} a row, within {budget} (these rows; others may differ)"
-    if getattr(estimator, "max_share", None) or getattr(estimator, "min_share", None):
-        facts["shares"] = ", ".join(f"{arm} {share:.1%}" for arm, share in estimator.shares_.items())
+        facts["questions"] = f"cost {cost} a row on average; held-out values leave it out"
+    for each in asked(estimator):
+        facts |= each.facts(estimator)
     if getattr(estimator, "depth_choice_", None) is not None:
         facts["depth"] = str(estimator.depth_choice_)
     facts["search"] = f"{format_number(estimator.solution_.seconds, 2)} s"
@@ -176,10 +172,7 @@ def _allowed(estimator: Any) -> str:
     words = " and ".join(limits)
     if depth is None and limits:
         words = f"with {words}"
-    amounts = (estimator.max_expected_cost, getattr(estimator, "budget", None))
-    limited = ("max_share", "min_share", "limits", "max_share_gap", "max_value_gap")
-    shares = any(getattr(estimator, name, None) for name in limited)
-    if shares or any(most is not None for most in amounts):
+    if any(not each.objective() for each in asked(estimator)):
         words += " within the limits"
     if estimator.root_feature is not None:
         roots = estimator.root_feature

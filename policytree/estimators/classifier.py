@@ -80,7 +80,7 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     objective_value_ : float
         One minus the score of the training rows (accuracy: the weighted error rate) plus the price of the leaves and
         ``expected_cost_`` (tests cost errors per person, by the weights that the objective counts; not charged where
-        ``max_expected_cost`` limits them).
+        ``ExpectedCost`` limits them).
     objective_ : Objective
         The objective as an instance.
     node_values_ : ndarray of shape (node_count, K)

@@ -51,7 +51,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         ``costs`` with labels, true classes as index.
     objective_value_ : float
         The weighted mean cost of the training rows plus the price of the leaves and ``expected_cost_`` (this not where
-        ``max_expected_cost`` limits it).
+        ``ExpectedCost`` limits it).
     node_values_ : ndarray of shape (node_count, K)
         Weighted mean cost of predicting every class in every node.
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from policytree.constraints.checks import limits_tests
 from policytree.data.views import Shown
 from policytree.estimators.inputs import check_number
 from policytree.exceptions import InputError, quoted
@@ -20,7 +21,7 @@ from policytree.weighting.cluster_robust import mean_and_influence, n_units, var
 if TYPE_CHECKING:
     import pandas as pd
 
-    from policytree.estimators.limited import Limited
+    from policytree.constraints.people import Limited
     from policytree.model_selection.folds import FoldPlan
 
 AUTO = "auto"
@@ -310,7 +311,7 @@ def _lost(tree: Any, rows: RewardRows) -> np.ndarray:
     """What every row loses by what a tree gives it, with the price of the questions where they are charged."""
     leaves = tree.tree_.apply(rows.X)
     lost = rows.losses[np.arange(len(leaves)), tree.tree_.action[leaves]]
-    if tree.max_expected_cost is not None or not tree.node_costs_.any():
+    if limits_tests(tree) or not tree.node_costs_.any():
         return lost
     lost, reached = lost.copy(), tree.tree_.rows_of_nodes(rows.X)
     for node in np.flatnonzero(tree.node_costs_):

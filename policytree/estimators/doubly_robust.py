@@ -21,14 +21,14 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.study_columns import by_columns
 from policytree.common.typing import BesideArguments, Column, PerTreatment, Table
 from policytree.common.validation import arm_column, sorted_labels
+from policytree.constraints.checks import check_constraints
+from policytree.constraints.people import further_outcomes
 from policytree.data.feature_encoder import FeatureEncoder
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
 from policytree.estimators.certificate import SearchGrid
-from policytree.estimators.constraints import check_constraints
 from policytree.estimators.delegation import OfTree, of_tree, scored_with_treatments
 from policytree.estimators.depth_choice import AUTO, DepthChoice
 from policytree.estimators.leaf_sizes import leaf_sizes, of_any_size
-from policytree.estimators.limited import check_limits, further_outcomes
 from policytree.estimators.policy import PolicyTree, plain_tree
 from policytree.estimators.views import NotebookView
 from policytree.exceptions import InputError, quoted
@@ -134,13 +134,6 @@ class DRPolicyTree(NotebookView, SearchArguments):
     min_samples_leaf: int | Literal["auto"] = "auto"
     min_samples_per_treatment: int | Literal["auto"] = "auto"
     direction: str | None = None
-    budget: float | None = None
-    max_share: Mapping[Any, float] | None = None
-    min_share: Mapping[Any, float] | None = None
-    limits: Mapping[str, float] | None = None
-    max_share_gap: Mapping[str, float] | None = None
-    max_value_gap: Mapping[str, float] | None = None
-    worst_group: str | None = None
 
     # Fitted attributes and methods of ``policy_tree_``.
     tree_ = OfTree[Tree]()
@@ -289,13 +282,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
             arms = arms[study_mask(study, len(arms))].infer_objects()
         warn_of_direction(cause, horizon, way)
         labels = sorted_labels(arms.dropna().to_numpy())
-        if len(labels):  # of no treatment at all the rewards tell
-            check_constraints(tree, labels, n_rows, budget_costs)
         further = further_outcomes(outcomes)
         if further and (instrument is not None or study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
         blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
-        check_limits(tree, blank, subgroups, n_rows, labels)
+        if len(labels):  # of no treatment at all the rewards tell
+            check_constraints(tree, labels, n_rows, budget_costs, blank, subgroups)
         self._received = arms.to_numpy()
         if of_any_size(self):
             with warnings.catch_warnings():

@@ -27,14 +27,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "categories": ("levels", "leave it at 'levels', or fit a table in memory"),
     "max_bins": (None, "set max_bins of encode"),
     "min_samples_per_treatment": (0, "use min_samples_leaf, or fit a table in memory"),
-    "budget": (None, "subtract costs from the rewards before encoding, or fit a table in memory"),
-    "max_expected_cost": (None, "fit a table in memory"),
-    "max_share": (None, "fit a table in memory"),
-    "min_share": (None, "fit a table in memory"),
-    "limits": (None, "fit a table in memory"),
-    "max_share_gap": (None, "fit a table in memory"),
-    "max_value_gap": (None, "fit a table in memory"),
-    "worst_group": (None, "fit a table in memory"),
+    "constraints": ((), "subtract costs from the rewards before encoding, or fit a table in memory"),
     "objective": ("accuracy", "pass class weights as weights of encode, or fit a table in memory"),
 }
 AT_ENCODE = {
@@ -42,8 +35,8 @@ AT_ENCODE = {
     "y": "name it when encoding: encode(..., y=...)",
     "sample_weight": "name the column when encoding: encode(..., weights=...)",
     "T": "min_samples_per_treatment, which it is for, is not available for encoded rows",
-    "budget_costs": "budgets are not available for encoded rows",
-    "outcomes": "limits on them are not available for encoded rows",
+    "budget_costs": "constraints are not available for encoded rows",
+    "outcomes": "constraints on them are not available for encoded rows",
     "subgroups": "what compares them is not available for encoded rows",
     "sample_treatment_costs": "subtract costs from the rewards before encoding",
     "groups": "max_depth='auto', which they are for, is not available for encoded rows",
@@ -84,8 +77,9 @@ def question_of(tree: Any, data: EncodedData, given: dict[str, Any]) -> tuple[Qu
     tree._check_arguments()
     for name, (default, remedy) in REFUSED.items():
         value = getattr(tree, name, default)
+        value = tuple(value) if isinstance(value, list) else value
         value = getattr(value, "name", value)  # of objectives
-        if value is not default and not (isinstance(value, str | int) and value == default):
+        if value is not default and not (isinstance(value, str | int | tuple) and value == default):
             raise InputError(f"{name} is not available for encoded rows, nor on dask; {remedy}.")
     for name in ("max_depth", "regularization"):
         if getattr(tree, name) == "auto":

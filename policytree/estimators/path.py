@@ -127,8 +127,7 @@ def tree_path(
     job = first._prepare(X, y, **fit_params)
     if job.constraints:
         raise InputError(
-            "tree_path takes no budget and no shares, for whose path there is budget_path, and no max_expected_cost; "
-            "leave them out."
+            "tree_path takes no constraints; leave them out, or take budget_path for those of all budgets."
         )
     first.guesses_, report = make_guesses(job, first.guesses, first.random_state)
     solver = chosen_solver(first.solver, first.solver_options, first.random_state, job.objective)

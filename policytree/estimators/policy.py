@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,30 +12,17 @@ from sklearn.utils.metadata_routing import UNUSED
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
+from policytree.constraints.checks import asked, check_constraints, unlimited
+from policytree.constraints.people import group_table
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
-from policytree.estimators.constraints import (
-    check_constraints,
-    make_constraints,
-    search_worst_group,
-    spend_and_shares,
-    worth_of_limits,
-)
 from policytree.estimators.depth_choice import AUTO, DepthChoice, RewardRows, check_number_or_auto, choose_depth
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import check_number, reward_matrix, weigh
 from policytree.estimators.leaf_sizes import of_any_size, price_of_leaf
-from policytree.estimators.limited import (
-    Limited,
-    WorstGroup,
-    check_limits,
-    group_table,
-    is_limited,
-    limit_constraints,
-    worst_groups,
-)
 from policytree.estimators.search import Job
+from policytree.estimators.within_limits import search_worst_group, spend_and_shares, worth_of_limits
 from policytree.exceptions import InputError
 from policytree.problem.types import SearchLimits, Solution
 from policytree.solvers.constrained.solve import Budgeted
@@ -86,23 +73,10 @@ class PolicyTree(_FittedPolicy):
         Smallest number of rows of every arm in a leaf; needs ``T`` at fit.
     direction : {"maximize", "minimize"}, default "maximize"
         Whether larger rewards are better, or smaller ones (rewards are then costs or bad outcomes).
-    budget : float, optional
-        The most that may be spent a person (unit of ``sample_weight``), on average over the rows of ``fit``, by its
-        ``budget_costs``. The tree is the best of those that keep to it. It never spends more on these rows; on other
-        people it may, see :func:`policytree.evaluation.policy_spend`.
-    max_share, min_share : mapping of treatment to share, optional
-        The most, or least, of the people (of the weight) that may get a treatment, again on the rows of ``fit``.
-    limits : mapping of outcome to number, optional
-        Limits on the means of further outcomes under the tree, by the rewards that ``fit`` is given for them
-        (``outcomes``): the most that an outcome may be, or the least if more of it is better. Harm is such an outcome.
-    max_share_gap : mapping of column to number, optional
-        Parity of treatment: the most by which the share of people who get a treatment may differ between any two groups
-        of a column of ``subgroups``, which the tree need not see.
-    max_value_gap : mapping of column to number, optional
-        The same of the mean rewards of the groups.
-    worst_group : column, optional
-        Judge trees by the mean reward of the group of this column of ``subgroups`` that they serve worst (max-min),
-        instead of the mean over everybody.
+    constraints : sequence of policytree.constraints.Constraint, default ()
+        What the tree keeps to exactly on the rows of ``fit``: a list such as ``[Budget(50.0), MaxShare("drug", 0.3),
+        Limit("harm", 0.1), EqualShares("race", within=0.05)]``. The tree is the best of those that keep to all; on
+        other people it may not keep to them, which held-out values say. ``WorstGroup`` changes what is best.
 
     Attributes
     ----------
@@ -110,7 +84,7 @@ class PolicyTree(_FittedPolicy):
         The arms' labels: the columns of ``rewards``, or 0 .. K - 1.
     objective_value_ : float
         Mean reward of the training rows under the tree, less (plus, if minimised) the price of its leaves and
-        ``expected_cost_`` (this not where ``max_expected_cost`` limits it).
+        ``expected_cost_`` (this not where ``ExpectedCost`` limits it).
     node_values_ : ndarray of shape (node_count, K)
         Mean training reward of every arm in every node.
     max_depth_ : int or None
@@ -131,7 +105,7 @@ class PolicyTree(_FittedPolicy):
         "value_gap"), at the price with the best bound. Zero if a limit does not bind.
     price_of_limits_ : float
         What all limits together cost: mean reward of the best tree without them less that of this one, on the rows of
-        ``fit`` and with the prices of leaves. With limits only, and not with ``worst_group``.
+        ``fit`` and with the prices of leaves. With constraints only, and not with ``WorstGroup``.
     outcome_means_ : dict
         Means of the further ``outcomes`` under the tree, on the rows of ``fit``.
     subgroup_values_ : DataFrame or None
@@ -163,13 +137,7 @@ class PolicyTree(_FittedPolicy):
     min_samples_leaf: int = 1
     min_samples_per_treatment: int = 0
     direction: str = "maximize"
-    budget: float | None = None
-    max_share: Mapping[Any, float] | None = None
-    min_share: Mapping[Any, float] | None = None
-    limits: Mapping[str, float] | None = None
-    max_share_gap: Mapping[str, float] | None = None
-    max_value_gap: Mapping[str, float] | None = None
-    worst_group: str | None = None
+    _gives_treatments = True
 
     # To scikit-learn's metadata routing the rewards are the target, whatever their name. Groups are those of a splitter
     # unless somebody asks for them: few fits choose a depth.
@@ -208,14 +176,14 @@ class PolicyTree(_FittedPolicy):
         sample_treatment_costs : mapping, array-like of shape (K,) or (n, K), optional
             Costs in the reward's unit, subtracted from rewards (added if ``direction="minimize"``).
         budget_costs : mapping, array-like of shape (K,) or (n, K), optional
-            Costs that count against ``budget``, in any unit; nothing else. Treatments that a mapping leaves out cost
+            Costs that count against a ``Budget``, in any unit; nothing else. Treatments that a mapping leaves out cost
             nothing; a negative cost is a saving. Numbers of up to nine decimals count as they are written.
         outcomes : mapping of name to table of shape (n, K), optional
-            Rewards of further outcomes, columns as in ``rewards``, of which ``limits`` speak. A pair of a table and
+            Rewards of further outcomes, columns as in ``rewards``, of which a ``Limit`` speaks. A pair of a table and
             "maximize" is an outcome of which more is better, and whose limit is the least mean.
         subgroups : table of shape (n, q), optional
-            Columns that divide people into groups, such as sex or region, for ``max_share_gap``, ``max_value_gap`` and
-            ``worst_group``, and for ``subgroup_values_``. The tree does not see them unless they are in ``X`` too.
+            Columns that divide people into groups, such as sex or region, for ``EqualShares``, ``EqualValues`` and
+            ``WorstGroup``, and for ``subgroup_values_``. The tree does not see them unless they are in ``X`` too.
         groups : array-like of shape (n,), optional
             Clusters; used by ``max_depth="auto"``, whose folds never split one.
 
@@ -227,8 +195,8 @@ class PolicyTree(_FittedPolicy):
         Raises
         ------
         InputError
-            If an argument has the wrong shape, type or range, or no tree keeps to budget and shares; the message names
-            it, and the least that can be spent.
+            If an argument has the wrong shape, type or range, or no tree keeps to all constraints; the message names
+            it, and the strictest limit that can be kept.
         """
         if isinstance(X, EncodedData):
             given: dict[str, Any] = {"rewards": rewards, "T": T, "sample_weight": sample_weight, "groups": groups}
@@ -251,8 +219,7 @@ class PolicyTree(_FittedPolicy):
         if sample_treatment_costs is not None:
             losses = losses + treatment_costs(sample_treatment_costs, len(rewards), self.treatments_)
         arms = self._arms(T, len(X))
-        limited = check_limits(self, outcomes, subgroups, len(X), self.treatments_)
-        limited = replace(limited, spending=check_constraints(self, self.treatments_, len(X), budget_costs))
+        limited = check_constraints(self, self.treatments_, len(X), budget_costs, outcomes, subgroups)
         given = weights(sample_weight, len(X), "X")
         clusters = group_codes(groups, len(X))
         kept = slice(None) if given is None else given > 0
@@ -269,16 +236,7 @@ class PolicyTree(_FittedPolicy):
     def _job_of(self, rows: RewardRows) -> Job:
         """The search for the best tree on these rows."""
         values = rows.losses if self.direction == "minimize" else -rows.losses
-        job = self._job(rows.X, rows.losses, values, rows.weight, self.treatments_, rows.arms)
-        limited = Limited() if rows.limited is None else rows.limited
-        asked = [
-            *make_constraints(self, self.treatments_, limited.spending, rows.weight),
-            *limit_constraints(self, self.treatments_, limited, rows.losses, rows.weight),
-        ]
-        worst: list[WorstGroup] = []
-        if self.worst_group is not None:
-            worst = worst_groups(self.worst_group, limited.subgroups[self.worst_group], rows.losses, rows.weight)
-        return replace(job, constraints=(*asked, *job.constraints), worst=tuple(worst), limited=limited)
+        return self._job(rows.X, rows.losses, values, rows.weight, self.treatments_, rows.arms, rows.limited)
 
     def _search(self, job: Job, solve, report: dict, limits: SearchLimits) -> Solution:
         if not job.worst:
@@ -318,10 +276,6 @@ class PolicyTree(_FittedPolicy):
                 job.limited.subgroups, actions, job.values, job.weight, self.treatments_.tolist()
             )
 
-    def _is_plain(self) -> bool:
-        unlimited = self.budget is self.max_share is self.min_share is None and not is_limited(self)
-        return super()._is_plain() and unlimited
-
     def _keep_limits(self, job: Job, found: Budgeted) -> None:
         """Store what limits are worth, what the chosen tree spends, and whom it gives what."""
         labels = self.treatments_.tolist()
@@ -332,7 +286,7 @@ class PolicyTree(_FittedPolicy):
             self.price_of_limits_ = float(lost / job.total_weight)
 
     def _objective_words(self) -> str:
-        return "mean reward" if self.worst_group is None else f"mean reward of the worst-served {self.worst_group}"
+        return next((words for each in asked(self) if (words := each.objective())), "mean reward")
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -423,6 +377,5 @@ def plain_tree(estimator: Any, **changes: Any) -> PolicyTree:
 
 def without_limits(tree: Any) -> PolicyTree:
     """An unfitted PolicyTree with the same arguments, but for the limits on outcomes and groups."""
-    none = dict.fromkeys(("limits", "max_share_gap", "max_value_gap", "worst_group"))
     searched = getattr(tree, "policy_tree_", tree)  # whose direction and smallest leaves a study has decided
-    return plain_tree(searched, direction=searched.direction or "maximize", **none)
+    return plain_tree(searched, direction=searched.direction or "maximize", constraints=unlimited(asked(tree)))

@@ -22,7 +22,8 @@ from policytree.solvers.kernels.compiling import seconds_compiling
 from policytree.solvers.nonadditive.registry import solver_for
 
 if TYPE_CHECKING:
-    from policytree.estimators.limited import Limited, WorstGroup
+    from policytree.constraints.constraint import WorstServed
+    from policytree.constraints.people import Limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,10 @@ class Job:
     objective : Objective or None
         What is optimised, where that is no sum of losses over rows.
     constraints : tuple of Constraint
-        Budget, shares and limit of the expected cost, if any.
+        What a tree is to keep to, if anything.
     test_costs : ndarray of shape (p,) or None
         What a question about each column costs, charged or limited.
-    worst : tuple of WorstGroup
+    worst : tuple of WorstServed
         Where trees are judged by the group that they serve worst: one search per group.
     limited : Limited or None
         Further outcomes and groups, of which the fit reports what the tree comes to.
@@ -63,7 +64,7 @@ class Job:
     objective: Objective | None = None
     constraints: tuple[Constraint, ...] = ()
     test_costs: np.ndarray | None = None
-    worst: tuple[WorstGroup, ...] = ()
+    worst: tuple[WorstServed, ...] = ()
     limited: Limited | None = None
 
     def with_regularization(self, regularization: float) -> Job:

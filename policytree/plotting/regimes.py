@@ -9,8 +9,10 @@ from typing import Any
 from policytree.exceptions import InputError
 from policytree.plotting.common import OneAxes, arm_colors, broken_title
 from policytree.plotting.trees import PolicyTreeDisplay, TreeLayout, fitting, in_inches, size_of, tree_axes
+from policytree.regimes.checking import check_stages
+from policytree.regimes.course import Course
 from policytree.regimes.eligibility import eligible_text
-from policytree.regimes.stages import Course, Stage, check_stages
+from policytree.regimes.stages import Stage
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import WEIGHT
 

@@ -314,7 +314,7 @@ class PolicyTreeDisplay(OneAxes):
             style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
             edge = "#333333"
             if node in self.fragile:
-                edge = "#cccccc" if ink(face) == "white" else "#555555"
+                edge = _away_from_ink(face)  # of the hatching too
                 style |= {"linestyle": "dashed", "hatch": "///"}
             boxes[node] = ax.text(
                 x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=ink(face), zorder=3,
@@ -400,6 +400,13 @@ def tree_html(estimator: Any, certificate: str) -> str:
     below = f"<pre>{escape(visible(certificate))}</pre>" if certificate else ""
     picture = to_svg(figure, f"Decision tree. {text}", key)
     return f'<div class="policytree" style="overflow-x:auto">{picture}{below}</div>'
+
+
+def _away_from_ink(face: Any) -> Any:
+    """A shade of a colour on which its text reads even better."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(0.55 * part + (0.45 if ink(face) == "black" else 0.0) for part in to_rgb(face))
 
 
 def _training_values(tree: Tree, estimator: Any) -> dict[int, LeafValue]:

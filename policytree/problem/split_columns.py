@@ -53,9 +53,9 @@ def parts_of(column: SplitColumn, codes: np.ndarray, most_bins: int = MAX_BINS) 
     code, so that ``codes <= b`` divides the rows as the cut does in the whole column.
     """
     cuts = len(column.thresholds)
-    ends = np.linspace(0, cuts, -(-cuts // (most_bins - 1)) + 1).astype(np.int64)
-    if len(ends) == 2:
+    if cuts < most_bins:
         return [(column, codes)]
+    ends = np.linspace(0, cuts, -(-cuts // (most_bins - 1)) + 1).astype(np.int64)
     return [
         (
             replace(column, thresholds=column.thresholds[first:end]),

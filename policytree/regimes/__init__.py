@@ -1,6 +1,9 @@
 """Treatment regimes: a rule for every one of several decisions, each learnt with what was known by then.
 
-stages.py            what was observed at every decision, checked; histories that accumulate; long tables to stages
+stages.py            one decision, as the user says it
+checking.py          stages checked and aligned: one course of decisions
+course.py            all decisions on the same people, and the histories that they accumulate
+long_tables.py       a row for every person and decision: long tables to stages
 induction.py         backward induction: the later stages' scores are what an earlier stage is learnt from
 joint.py             both stumps of two stages at once
 sequences.py         fixed sequences of treatments, and who followed them

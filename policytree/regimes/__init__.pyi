@@ -2,7 +2,7 @@
 
 from policytree.evaluation.regimes.cross_val import cross_val_regime_value as cross_val_regime_value
 from policytree.regimes.export import regime_from_json as regime_from_json
+from policytree.regimes.long_tables import stages_from_long as stages_from_long
 from policytree.regimes.stages import Stage as Stage
-from policytree.regimes.stages import stages_from_long as stages_from_long
 from policytree.regimes.treatment_regime import TreatmentRegime as TreatmentRegime
 from policytree.report.regime_report import RegimeReport as RegimeReport

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.features import shown
-from policytree.regimes.stages import Course
+from policytree.regimes.course import Course
 from policytree.trees.text import format_threshold
 
 MOST_VALUES = 3  # that a text names

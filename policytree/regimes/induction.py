@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.regimes.stages import Course
+from policytree.regimes.course import Course
 from policytree.weighting.observed import WEIGHT
 
 PENALTY = 100.0  # ranges of the outcome, per person: more than what a rule can gain by a treatment that is not allowed

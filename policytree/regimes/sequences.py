@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.exceptions import InputError, quoted
-from policytree.regimes.stages import Course
+from policytree.regimes.course import Course
 
 MOST = 16  # sequences that are judged without being asked for; of more, those of one treatment throughout
 

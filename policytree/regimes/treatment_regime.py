@@ -20,6 +20,8 @@ from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.leaf_sizes import of_any_size
 from policytree.estimators.policy import PolicyTree, plain_tree
 from policytree.exceptions import InputError, quoted
+from policytree.regimes.checking import check_stages, course_like
+from policytree.regimes.course import Course, Decision
 from policytree.regimes.eligibility import eligibility
 from policytree.regimes.export import regime_json, regime_python, regime_rules, regime_sql, regime_text
 from policytree.regimes.induction import (
@@ -35,7 +37,7 @@ from policytree.regimes.induction import (
 )
 from policytree.regimes.joint import best_stump_pair
 from policytree.regimes.sequences import sequence_overlap
-from policytree.regimes.stages import Course, Decision, Stage, check_stages, course_like
+from policytree.regimes.stages import Stage
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
 from policytree.trees.tree import Tree
 from policytree.weighting.observed import REFUSE, WEIGHT
@@ -47,8 +49,7 @@ if TYPE_CHECKING:
 BACKWARD, JOINT = "backward", "joint"
 DOUBLY_ROBUST, INVERSE_PROBABILITY = "doubly_robust", "inverse_probability"
 _JOINT_REFUSES = (
-    "regularization", "min_samples_per_treatment", "budget", "max_share", "min_share", "feature_costs", "guesses",
-    "max_expected_cost", "root_feature", "max_leaf_nodes",
+    "regularization", "min_samples_per_treatment", "feature_costs", "guesses", "root_feature", "max_leaf_nodes",
 )  # fmt: skip
 
 
@@ -291,6 +292,8 @@ class TreatmentRegime(NestedParameters):
                     f"search='joint' takes trees of depth one; the {name} stage has max_depth={each.max_depth!r}."
                 )
             tree, usual = plain_tree(each), PolicyTree()
+            if tree.constraints:
+                raise InputError("search='joint' takes no constraints; leave them out, or use search='backward'.")
             for argument in _JOINT_REFUSES:
                 if getattr(tree, argument) != getattr(usual, argument):
                     raise InputError(f"search='joint' takes no {argument}; leave it out, or use search='backward'.")

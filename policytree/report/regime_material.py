@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from policytree.evaluation.regimes.tables import RegimeValueTable
-from policytree.regimes.stages import Course, Stage
+from policytree.regimes.course import Course
+from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.material import About
 from policytree.trees.tree import Tree

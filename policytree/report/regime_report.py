@@ -12,7 +12,9 @@ from policytree.common.typing import Column, Table
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.exceptions import InputError, quoted
 from policytree.plotting.regimes import regime_to_show
-from policytree.regimes.stages import Course, Stage, check_stages
+from policytree.regimes.checking import check_stages
+from policytree.regimes.course import Course
+from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.base import Report
 from policytree.report.content import Content, Section, Words

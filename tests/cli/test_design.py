@@ -347,7 +347,8 @@ def test_the_verdict_stands_before_the_tree_and_in_the_files(designed):
     assert "than the best single treatment (95% CI" in words
     assert words.count("optimal") == 1, "said of the search only"
     saved = json.loads((folder / "out" / "tree.json").read_text())
-    assert saved["verdict"]["rule"] == "policy tree" and saved["verdict"]["sentence"] in words
+    assert saved["verdict"]["rule"] == "policy tree" and "Fragile: nobody said whether more" in words
+    assert saved["verdict"]["sentence"].removeprefix("This is fragile: ").partition(". ")[2] in words
     assert "leaf_values" not in saved and "held_out_leaf_values" not in saved
     assert "cross-fitting over 2 folds, repeated 5 times" in words and "10 rules" in words
 

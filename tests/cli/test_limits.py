@@ -63,8 +63,11 @@ def test_columns_have_their_roles(designed):
     found = saved(designed)
     assert found["covariates"] == ["age"]
     assert found["confounders"] == ["sex"]
-    assert found["options"]["limits"] == {"toxic": 0.15, "wellbeing": 4.2}
-    assert found["options"]["max_share_gap"] == {"sex": 0.2}
+    assert found["options"]["constraints"] == [
+        {"kind": "limit", "outcome": "toxic", "value": 0.15, "at_least": False},
+        {"kind": "limit", "outcome": "wellbeing", "value": 4.2, "at_least": True},
+        {"kind": "share_gap", "column": "sex", "within": 0.2},
+    ]
     assert (found["limit"], found["at_least"], found["also"]) == (["toxic=0.15"], ["wellbeing=4.2"], ["income"])
     text = " ".join((designed / "report.txt").read_text().split())
     assert "The tree does not ask about sex, whose groups are compared; the outcome models adjust for it" in text
@@ -87,7 +90,7 @@ def test_a_named_column_of_groups_may_be_asked_about(files):
     )
     assert code == 0, err
     assert saved(files / "seen")["covariates"] == ["age", "sex"]
-    assert saved(files / "seen")["options"]["worst_group"] == "sex"
+    assert saved(files / "seen")["options"]["constraints"] == [{"kind": "worst_group", "column": "sex"}]
     assert "The tree may ask about sex" in " ".join((files / "seen" / "report.txt").read_text().split())
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree.constraints import Budget
 from policytree.encoded import encode, encoding, open_encoded, predict_to_file, solve, sources, tally
 from policytree.exceptions import InputError, SearchWarning
 from policytree.serialization import files
@@ -277,7 +278,7 @@ def test_refusals_say_what_to_do(small, tmp_path, rows):
         ({"feature_costs": {"x": 1.0}}, "feature_costs is not available"),
         ({"guesses": "all"}, "guesses is not available"),
         ({"solver": "duplication"}, "leave it at 'direct'"),
-        ({"budget": 3.0}, "subtract costs"),
+        ({"constraints": [Budget(3.0)]}, "subtract costs"),
         ({"min_samples_per_treatment": 2}, "use min_samples_leaf"),
         ({"max_depth": 4, "memory_limit": 10.0}, "needs all 60 encoded rows in memory"),
         ({"max_depth": 2, "memory_limit": 10.0}, "smaller max_bins"),

@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, StudyReport, cross_val_policy_value
 from policytree.common.study_columns import by_columns
+from policytree.constraints import EqualShares, Limit
 from policytree.estimators.policy import without_limits
 from policytree.evaluation import pareto_path
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
@@ -23,7 +24,7 @@ from tests.test_limited import study_of_harm
 def limited():
     """A tree within limits on harm and parity, judged; and the front of both outcomes."""
     X, T, Y, toxic, sex = study_of_harm()
-    asked = {"limits": {"toxic": 0.12}, "max_share_gap": {"sex": 0.2}}
+    asked = {"constraints": [Limit("toxic", 0.12), EqualShares("sex", 0.2)]}
     model = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0, **asked)
     data = {"X": X, "propensity": 0.5, "outcomes": {"toxic": toxic}, "subgroups": sex}
     by_columns(model.fit, Y=Y, T=T, **data)

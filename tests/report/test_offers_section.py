@@ -20,6 +20,7 @@ from policytree import (
     honest_leaf_summary,
 )
 from policytree.common.study_columns import StudyColumns, by_columns
+from policytree.constraints import MaxShare
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.plotting import ComplianceDisplay
@@ -47,7 +48,7 @@ def study():
 @pytest.fixture(scope="module")
 def fitted(study):
     X, T, Y, offered, groups = study
-    model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=40, max_share={"programme": 0.9})
+    model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=40, constraints=[MaxShare("programme", 0.9)])
     return by_columns(model.fit, Y=Y, T=T, X=X, groups=groups, propensity=0.5, **offered)
 
 

@@ -13,7 +13,7 @@ from sklearn.dummy import DummyRegressor
 from policytree import About, DRPolicyTree
 from policytree.exceptions import InputError
 from policytree.regimes import RegimeReport, Stage, TreatmentRegime, cross_val_regime_value
-from policytree.regimes.stages import check_stages
+from policytree.regimes.checking import check_stages
 from policytree.report.content import Content, Facts, Fold, Outline, Picture, Steps, Table, Words
 from policytree.report.html import to_html
 from policytree.report.sections.regimes.rule import FEWEST

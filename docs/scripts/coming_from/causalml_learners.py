@@ -19,7 +19,7 @@ A metalearner's effects become rewards; its uplift curve becomes a Qini curve wi
    * - ``PolicyLearner``
      - ``DRPolicyTree().fit(Y, T, X=X)``
    * - ``CounterfactualValueEstimator``, unit costs
-     - ``Study(..., arm_costs=)``, ``budget=`` (:doc:`/how_to/budgets`)
+     - ``Study(..., arm_costs=)``, ``Budget`` (:doc:`/how_to/budgets`)
    * - ``plot_qini``, ``qini_score``, ``auuc_score``
      - ``qini_curve``, ``rank_average_treatment_effect`` (:doc:`/how_to/whom_first`)
    * - ``ElasticNetPropensityModel``

@@ -43,6 +43,7 @@ for name, tree, dollars in (("CART", accurate, 1), ("low cost", cheap, 1), ("pro
     print(f"{name:8} {cost:6.2f} dollars a person, {right:.3f} right (95% interval +- {error:.3f})")
 
 # %%
-# ``max_expected_cost=5`` in place of a price of errors: the best tree whose tests cost at most five dollars a person.
+# ``constraints=[ExpectedCost(5.0)]`` in place of a price of errors: the best tree whose tests cost at most five
+# dollars a person.
 # ``complexity_weight`` of the low-cost tree moves between cheap and accurate;
 # :func:`policytree.choose_complexity_weight` sets it.

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 
 from policytree import PolicyTree, RewardEstimator, Study, load_dataset
+from policytree.constraints import Limit
 from policytree.evaluation import pareto_path
 from policytree.plotting import ParetoPathDisplay
 from policytree.study import TimeToEvent
@@ -62,7 +63,7 @@ on_path = (path.values - 0.1 * path.outcome_means).max()
 print(f"weighted sum of the tree {one.objective_value_:.4f}, of the best one on the path {on_path:.4f}")
 
 # %%
-# **A limit known beforehand** is an argument of the tree, which is then the best of all that keep to it. The second
+# **A limit known beforehand** is a constraint of the tree, which is then the best of all that keep to it. The second
 # outcome may be any table of rewards: here the mean days without the trial's endpoint, of 1,000, some of them
 # censored. More is better, so that the limit is the least.
 
@@ -70,7 +71,7 @@ days = rewards_of(TimeToEvent("days", event="cens", horizon=1000), chooses)
 free = PolicyTree(max_depth=2, min_samples_leaf=50)
 free.fit(X[chooses], cd4, outcomes={"days": (days, "maximize")})
 least = free.outcome_means_["days"] + 5
-limited = PolicyTree(max_depth=2, min_samples_leaf=50, limits={"days": least})
+limited = PolicyTree(max_depth=2, min_samples_leaf=50, constraints=[Limit("days", least)])
 limited.fit(X[chooses], cd4, outcomes={"days": (days, "maximize")})
 print(f"without a limit {free.outcome_means_['days']:.1f} days, with it {limited.outcome_means_['days']:.1f}")
 print(f"which costs {limited.price_of_limits_:.2f} CD4 cells on these rows; {limited.status_.value}")
@@ -79,5 +80,5 @@ print(f"which costs {limited.price_of_limits_:.2f} CD4 cells on these rows; {lim
 # ``DRPolicyTree`` estimates the rewards of further outcomes itself, where the study names them: ``Study(...,
 # further_outcomes={"cd820": "minimize"})``. ``cross_val_policy_value`` then says on people who are held out what they
 # come to, and how surely a limit is kept. The command line has ``--limit cd820=900``, ``--at-least`` and ``--also``.
-# Parity between groups is ``max_share_gap={"gender": 0.05}`` with ``Study(..., subgroups=["gender"])`` (``--parity
+# Parity between groups is ``EqualShares("gender", within=0.05)`` with ``Study(..., subgroups=["gender"])`` (``--parity
 # gender=0.05``): see ``case_studies/recidivism``.

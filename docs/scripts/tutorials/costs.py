@@ -28,16 +28,17 @@ print(cross_val_policy_value(model, study, random_state=0).verdict)
 #
 # A budget
 # --------
-# There may be money for some only. ``budget`` is the most that may be spent a person on average, ``max_share`` the
+# There may be money for some only. ``Budget`` is the most that may be spent a person on average, ``MaxShare`` the
 # largest share that gets a treatment. The tree is the best of those that keep to it. The multiplier says what a
 # dollar more would bring on these rows.
 
 from policytree import PolicyTree
+from policytree.constraints import Budget
 from policytree.evaluation import policy_spend
 
 X, rewards = study.X, model.rewards_  # doubly robust earnings of every man with and without training
 costs = {"training": 1500.0}
-within = PolicyTree(max_depth=2, budget=600.0, min_samples_leaf=40).fit(X, rewards, budget_costs=costs)
+within = PolicyTree(max_depth=2, constraints=[Budget(600.0)], min_samples_leaf=40).fit(X, rewards, budget_costs=costs)
 print(within.export_text())
 print(f"spends {within.spend_:.0f} dollars a man, {within.status_.value}, gap {within.optimality_gap_:g}")
 print(f"a dollar more is worth {within.multipliers_['budget']:.2f} dollars (rows that chose the tree: flattered)")
@@ -49,7 +50,7 @@ print(f"a dollar more is worth {within.multipliers_['budget']:.2f} dollars (rows
 half = len(X) // 2
 order = X.sample(frac=1.0, random_state=0).index
 first, second = order[:half], order[half:]
-tree = PolicyTree(max_depth=2, budget=600.0, min_samples_leaf=20)
+tree = PolicyTree(max_depth=2, constraints=[Budget(600.0)], min_samples_leaf=20)
 tree.fit(X.loc[first], rewards.loc[first], budget_costs=costs)
 spent = policy_spend(tree.predict(X.loc[second]), costs)
 print(f"on others it spends {spent.value:.0f} dollars a man, 95% interval [{spent.lower:.0f}, {spent.upper:.0f}]")

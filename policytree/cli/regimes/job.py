@@ -28,7 +28,7 @@ from policytree.evaluation.policy_value.validation import ADAPTIVE
 from policytree.evaluation.regimes.cross_val import cross_val_regime_value
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.exceptions import InputError
-from policytree.regimes.stages import Course
+from policytree.regimes.course import Course
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.material import About
 from policytree.report.regime_report import RegimeReport

@@ -13,8 +13,8 @@ from policytree.cli.predicting import actions_by, in_words, table_of
 from policytree.cli.reading import Reading
 from policytree.cli.tables import AS_IT_IS, Batch, require_column
 from policytree.exceptions import InputError
+from policytree.regimes.course import NOTHING_GIVEN, OUTCOME, TREATMENT
 from policytree.regimes.export import regime_from_dict
-from policytree.regimes.stages import NOTHING_GIVEN, OUTCOME, TREATMENT
 from policytree.serialization.labels import label_from_json
 from policytree.serialization.parsing import MALFORMED
 from policytree.trees.tree import Tree

@@ -17,7 +17,10 @@ from policytree.cli.study_options import StudyOptions, in_options, refuse_unname
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
-from policytree.regimes.stages import Course, Stage, check_stages, stage_times, stages_from_long
+from policytree.regimes.checking import check_stages
+from policytree.regimes.course import Course
+from policytree.regimes.long_tables import stage_times, stages_from_long
+from policytree.regimes.stages import Stage
 from policytree.study.columns import refuse_two_roles
 from policytree.study.study import probabilities
 from policytree.study_check.directions import direction_of

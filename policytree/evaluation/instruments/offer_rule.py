@@ -17,6 +17,7 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, is_real
+from policytree.constraints.checks import asked
 from policytree.data.views import Shown
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
@@ -28,8 +29,6 @@ from policytree.exceptions import InputError, quoted
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.reward_arguments import is_instrumental
-
-WITHOUT_TREATMENTS = ("budget", "max_share", "min_share")  # limits that name treatments, which offers are not
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -129,8 +128,8 @@ def offer_rule(
     Parameters
     ----------
     estimator : DRPolicyTree
-        Its settings are those of the tree over offers, except for limits that name treatments (``budget``,
-        ``max_share``, ``min_share``); it is cloned.
+        Its settings are those of the tree over offers, except for constraints that name treatments (a
+        ``Budget``, ``MaxShare``, ``MinShare``); it is cloned.
     propensity : optional
         Known probabilities of the offers.
     offer_costs : mapping, array of shape (M,) or (n, M), optional
@@ -268,7 +267,8 @@ def net_of_uptake(Y: Column, observed: Observed, treatment_cost: float, directio
 
 def over_offers(estimator: DRPolicyTree) -> DRPolicyTree:
     """An unfitted copy for offers in the place of treatments."""
-    tree: DRPolicyTree = clone(estimator).set_params(**dict.fromkeys(WITHOUT_TREATMENTS))
+    tree: DRPolicyTree = clone(estimator)
+    tree.set_params(constraints=[each for each in asked(tree) if each.needs not in ("", "budget_costs")])
     if tree.rewards is not None and is_instrumental(tree.rewards):
         tree.rewards.set_params(method="doubly_robust", estimand="all")
     return tree

@@ -20,15 +20,17 @@ from policytree.common.shared_arguments import STUDY
 from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_count, check_level
+from policytree.constraints.amounts import Limit
+from policytree.constraints.checks import asked
+from policytree.constraints.people import MAXIMIZE, subgroup_columns
 from policytree.data.controls import recognised_control
 from policytree.estimators.leaf_sizes import sized_for
-from policytree.estimators.limited import MAXIMIZE, subgroup_columns
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import short_unit
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.inputs import known_label
 from policytree.evaluation.policy_value.confounding import MOST_BENCHMARKS, codes_of, compared, hidden
-from policytree.evaluation.policy_value.further import GapLimits, Limit, further_values, held_out_groups
+from policytree.evaluation.policy_value.further import further_values, held_out_groups
 from policytree.evaluation.policy_value.gates import (
     Evidence,
     by_chance,
@@ -265,11 +267,12 @@ def cross_val_policy_value(
             table,
             further=further_values(repetitions, seen, drawn, level),
             limits={
-                str(name): Limit(float(limit), data.further[str(name)][1] == MAXIMIZE)
-                for name, limit in (getattr(estimator, "limits", None) or {}).items()
+                each.outcome: each.settled(data.further[each.outcome][1] == MAXIMIZE)
+                for each in asked(estimator)
+                if isinstance(each, Limit)
             },
             group_values=None if judged is None else judged.values(level),
-            gaps=() if judged is None else judged.gaps(GapLimits.of(estimator), level),
+            gaps=() if judged is None else judged.gaps(asked(estimator), level),
         )
     why = by_chance(check, seen, propensity is not None, "treatment" if seen.instrument is None else "the offer")
     rewards = _rewards_check(data, drawn, repetitions, given, why)

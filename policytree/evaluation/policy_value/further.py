@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
-from policytree.estimators.limited import Subgroups
+from policytree.constraints.amounts import Limit
+from policytree.constraints.constraint import Constraint
+from policytree.constraints.people import Subgroups
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text
 from policytree.evaluation.policy_value.rule_names import POLICY, fixed_rules
@@ -93,20 +95,16 @@ class JudgedGroups:
         frame.index = pd.MultiIndex.from_tuples(lines, names=["column", "group"])
         return frame
 
-    def gaps(self, limits: GapLimits, level: float) -> tuple[GroupGap, ...]:
+    def gaps(self, constraints: Sequence[Constraint], level: float) -> tuple[GroupGap, ...]:
         """What groups of limited columns differ by, every two of them; intervals hold for all of a limit at once."""
         out: list[GroupGap] = []
-        arms = list(self.treatments)[: len(self.treatments) if len(self.treatments) > 2 else 1]
-        for column, limit in limits.shares.items():
-            measures = {f"share of {arm!s}": [np.equal(p, arm).astype(float) for p in self.policies] for arm in arms}
-            out += self._gaps(column, measures, limit, level)
-        for column, limit in limits.values.items():
-            out += self._gaps(column, {"value": list(self.scores)}, limit, level)
+        for each in constraints:
+            if measures := each.measures(self.treatments, self.policies, self.scores):
+                out += self._gaps(each, measures, level)
         return tuple(out)
 
-    def _gaps(
-        self, column: str, measures: Mapping[str, list[np.ndarray]], limit: float, level: float
-    ) -> list[GroupGap]:
+    def _gaps(self, constraint: Any, measures: Mapping[str, list[np.ndarray]], level: float) -> list[GroupGap]:
+        column, limit = constraint.column, constraint.within
         each = self.subgroups[column]
         masks = [mask for mask in each.masks()]
         present = [g for g, mask in enumerate(masks) if self.weight[mask].any()]
@@ -148,25 +146,6 @@ def held_out_groups(
         {name: Subgroups(each.code[rows], each.labels) for name, each in subgroups.items()}, seen.weight[rows],
         seen.treatments.tolist(), [r.policy for r in repetitions], [r.scores[POLICY] for r in repetitions], judge,
     )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class GapLimits:
-    """The most by which groups of columns may differ.
-
-    Attributes
-    ----------
-    shares, values : mapping of str to float
-        In the shares that get each treatment, and in the value of the rule.
-    """
-
-    shares: Mapping[str, float]
-    values: Mapping[str, float]
-
-    @classmethod
-    def of(cls, estimator: Any) -> GapLimits:
-        """Those that an estimator of trees was given."""
-        return cls(*(getattr(estimator, name, None) or {} for name in ("max_share_gap", "max_value_gap")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,28 +232,6 @@ class Repeated(Protocol):
         """Treatments by the tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """A limit on the mean of a further outcome.
-
-    Attributes
-    ----------
-    value : float
-    at_least : bool
-        Whether it is the least that the mean may be, and not the most.
-    """
-
-    value: float
-    at_least: bool = False
-
-    def kept_by(self, mean: float) -> bool:
-        """Whether a mean keeps to it."""
-        return mean >= self.value if self.at_least else mean <= self.value
-
-    def __str__(self) -> str:
-        return f"at {'least' if self.at_least else 'most'} {self.value:g}"
-
-
 def kept_probability(limit: Limit, found: Estimate) -> float:
     """The confidence that the true mean keeps to the limit, by the Student's t of the estimate's interval."""
     if not found.standard_error > 0:
@@ -289,8 +246,8 @@ def limit_statement(name: str, limit: Limit, found: Estimate) -> str:
     kept = limit.kept_by(found.value)
     return (
         f"Held out, the tree's mean of {name} is {found.value:,.{digits}f}, {100 * found.level:g}% interval "
-        f"{interval_text(found, digits)}; the limit of {limit} {'is' if kept else 'is not'} kept (confidence that it "
-        f"is: {kept_probability(limit, found):.0%})."
+        f"{interval_text(found, digits)}; the limit of {limit.bound} {'is' if kept else 'is not'} kept (confidence "
+        f"that it is: {kept_probability(limit, found):.0%})."
     )
 
 
@@ -312,7 +269,7 @@ def broken_limits(
             lines.append(
                 f"The verdict is about the main outcome and knows no limits: under {rule}, the mean of {name} is "
                 f"{found.value:,.{digits}f}, {100 * found.level:g}% interval {interval_text(found, digits)}, beyond "
-                f"the limit of {limit}."
+                f"the limit of {limit.bound}."
             )
     return lines
 

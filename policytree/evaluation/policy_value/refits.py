@@ -19,8 +19,8 @@ from sklearn.utils.validation import has_fit_parameter
 from policytree.common.executors import check_executor, submitted
 from policytree.common.study_columns import by_columns
 from policytree.common.validation import columns_by_label
+from policytree.constraints.people import further_outcomes
 from policytree.estimators.doubly_robust import DRPolicyTree
-from policytree.estimators.limited import further_outcomes
 from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.policy_value.validation import Fit
 from policytree.exceptions import InputError, OverlapWarning, UnseenValueWarning, quoted

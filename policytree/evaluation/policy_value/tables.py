@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.constraints.amounts import Limit
 from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text, size_text, values_frame
@@ -16,7 +17,6 @@ from policytree.evaluation.inference.best_arm import BestComparison
 from policytree.evaluation.policy_value.confounding import Hidden
 from policytree.evaluation.policy_value.further import (
     GroupGap,
-    Limit,
     broken_limits,
     further_lines,
     group_lines,
@@ -125,7 +125,7 @@ class PolicyValueTable(Shown):
         By column and group of ``subgroups``: people, held-out value of the tree with a simultaneous interval (for all
         groups of all columns together), and the shares that get each treatment.
     gaps : tuple of GroupGap
-        Differences between groups that the estimator was to limit (``max_share_gap``, ``max_value_gap``).
+        Differences between groups that the estimator was to limit (``EqualShares``, ``EqualValues``).
 
     Examples
     --------

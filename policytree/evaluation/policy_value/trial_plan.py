@@ -46,7 +46,18 @@ class TrialPlan(Shown):
 
     Examples
     --------
-    See :func:`plan_trial`.
+    >>> import numpy as np
+    >>> from policytree import DRPolicyTree, cross_val_policy_value
+    >>> from policytree.evaluation import plan_trial
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(20, 80, size=(400, 1))
+    >>> T = rng.permutation(np.repeat(["drug", "none"], 200))
+    >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=400)
+    >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
+    >>> plan = plan_trial(values, "always none")
+    >>> plan.differing > 0.4  # half of the people are treated otherwise
+    True
     """
 
     against: str

@@ -27,8 +27,10 @@ from policytree.evaluation.regimes.rules import REGIME, fixed_sequences, is_rand
 from policytree.evaluation.regimes.sequential import DOUBLY_ROBUST, ESTIMATORS, Rules, SequentialScores
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.exceptions import InputError, UnseenValueWarning, quoted
+from policytree.regimes.checking import check_stages
+from policytree.regimes.course import Course
 from policytree.regimes.sequences import sequence_overlap, unknown_sequences
-from policytree.regimes.stages import Course, Stage, check_stages
+from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.weighting.observed import REFUSE, Observed
 

@@ -10,7 +10,8 @@ import numpy as np
 from policytree.evaluation.policy_value.gate import SUPPORTED, Gate
 from policytree.evaluation.policy_value.gates import assignment_gate, chances_gate, direction_gate, rows_gate
 from policytree.evaluation.regimes.rules import is_randomized
-from policytree.regimes.stages import Course, Decision, Stage
+from policytree.regimes.course import Course, Decision
+from policytree.regimes.stages import Stage
 from policytree.study_check.directions import direction_of, name_of
 from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import propensity_matrix

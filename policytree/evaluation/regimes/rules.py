@@ -9,8 +9,8 @@ import numpy as np
 
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, STATUS_QUO
 from policytree.evaluation.regimes.sequential import ARM, OBSERVED, ONCE, Q_LEARNING, TREE, WEIGHTED, Rule, Rules
+from policytree.regimes.course import Course
 from policytree.regimes.sequences import sequence_name, sequences
-from policytree.regimes.stages import Course
 
 REGIME, Q_RULE, WEIGHTED_TREES = "regime", "plug-in rule (Q-learning)", "weighted trees (IPW)"
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from policytree.common.study_columns import by_columns
 from policytree.estimators.policy import PolicyTree
+from policytree.regimes.course import Course
 from policytree.regimes.induction import (
     Known,
     charges,
@@ -20,7 +21,6 @@ from policytree.regimes.induction import (
     stage_arguments,
     within_allowed,
 )
-from policytree.regimes.stages import Course
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.weighting.observed import WEIGHT
 from policytree.weighting.propensities import propensity_matrix

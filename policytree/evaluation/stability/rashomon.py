@@ -214,7 +214,7 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
             "use 'accuracy', 'balanced_accuracy' or 'weighted_accuracy'."
         )
     if job.constraints:
-        raise InputError("near_ties takes no budget, no shares and no max_expected_cost; leave them out.")
+        raise InputError("near_ties takes no constraints; leave them out.")
     return job, first, first._sign()
 
 

@@ -14,6 +14,8 @@ from policytree.common.calls import check_fit_arguments
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import columns_by_label, is_real
+from policytree.constraints.amounts import Budget
+from policytree.constraints.checks import asked
 from policytree.data.views import Shown
 from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import n_threads
@@ -148,10 +150,10 @@ class BudgetPath(Shown):
         costs = pd.DataFrame(treatment_costs(budget_costs, len(table), labels), columns=table.columns)
         options: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight, "level": level}
         rows = []
-        for tree in self.estimators:
+        for budget, tree in zip(self.spend, self.estimators, strict=True):
             chosen = tree.predict(X)
             both = policy_spend(chosen, costs, **options), policy_value(chosen, table, **options)
-            rows.append([tree.budget, *(x for e in both for x in (e.value, e.standard_error, e.lower, e.upper))])
+            rows.append([budget, *(x for e in both for x in (e.value, e.standard_error, e.lower, e.upper))])
         columns = [("budget", ""), *((what, part) for what in ("spend", "value") for part in PARTS)]
         out = pd.DataFrame(rows, columns=pd.MultiIndex.from_tuples(columns))
         out["rows", ""] = HELD_OUT
@@ -196,8 +198,8 @@ def budget_path(
     Parameters
     ----------
     estimator : PolicyTree
-        Not fitted; its ``budget`` does not matter, everything else holds. ``time_limit`` is for the whole path. It must
-        not ask for shares.
+        Not fitted; a ``Budget`` does not matter, everything else holds. ``time_limit`` is for the whole path. It
+        must have no other constraints.
     X : DataFrame or array of shape (n, p)
         What the trees may split on.
     rewards : DataFrame or array of shape (n, K)
@@ -214,12 +216,12 @@ def budget_path(
     Raises
     ------
     InputError
-        If the estimator is no PolicyTree or asks for shares, or ``fit`` would refuse the data.
+        If the estimator is no PolicyTree or has other constraints, or ``fit`` would refuse the data.
 
     Notes
     -----
-    The best tree of a budget between two corners is not on the path: ``PolicyTree(budget=...)`` finds it, below the
-    line that :meth:`~policytree.evaluation.targeting.budget_path.BudgetPath.bound_at` draws.
+    The best tree of a budget between two corners is not on the path: ``PolicyTree(constraints=[Budget(...)])`` finds
+    it, below the line that :meth:`~policytree.evaluation.targeting.budget_path.BudgetPath.bound_at` draws.
 
     Examples
     --------
@@ -238,11 +240,9 @@ def budget_path(
         raise InputError(
             f"budget_path takes a PolicyTree; for a {type(estimator).__name__}, pass a PolicyTree and its rewards."
         )
-    if estimator.max_share is not None or estimator.min_share is not None:
-        raise InputError("budget_path takes no shares: leave max_share and min_share out, or fit one budget at a time.")
-    if estimator.max_expected_cost is not None:
-        raise InputError("budget_path takes no max_expected_cost: leave it out, or fit one budget at a time.")
-    first = of_chosen_size(estimator).set_params(budget=0.0)
+    if others := [type(each).__name__ for each in asked(estimator) if not isinstance(each, Budget)]:
+        raise InputError(f"budget_path takes no {others[0]}: leave it out, or fit one budget at a time.")
+    first = of_chosen_size(estimator).set_params(constraints=[Budget(0.0)])
     check_fit_arguments(first, fit_params)
     first._losses_are_final = False
     job = first._prepare(X, rewards, budget_costs=budget_costs, **fit_params)
@@ -263,7 +263,7 @@ def budget_path(
 
 def _path(first: PolicyTree, job: Job, trees: list[FrontTree], proved: bool) -> BudgetPath:
     fitted = tuple(
-        fitted_within(first, job, Budgeted(tree.solution, (tree.mean,), (tree.low,)), budget=tree.mean)
+        fitted_within(first, job, Budgeted(tree.solution, (tree.mean,), (tree.low,)), constraints=[Budget(tree.mean)])
         for tree in trees
     )
     unit = 1.0 / job.total_weight

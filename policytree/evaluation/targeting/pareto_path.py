@@ -14,11 +14,12 @@ from policytree.common.calls import check_fit_arguments
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import is_real
+from policytree.constraints.amounts import Limit
+from policytree.constraints.people import MAXIMIZE, MINIMIZE, further_outcomes
 from policytree.data.views import Shown
 from policytree.estimators.depth_choice import of_chosen_size
 from policytree.estimators.inputs import n_threads
 from policytree.estimators.leaf_sizes import infeasible
-from policytree.estimators.limited import MAXIMIZE, MINIMIZE, further_outcomes, is_limited
 from policytree.estimators.policy import PolicyTree
 from policytree.estimators.search import Job, chosen_solver
 from policytree.evaluation.leaves.summary import HELD_OUT
@@ -37,7 +38,7 @@ class ParetoPath(Shown):
     Attributes
     ----------
     estimators : tuple of PolicyTree
-        Fitted, each with its own mean of the further outcome as ``limits``: it is the best tree of that limit.
+        Fitted, each with its own mean of the further outcome as ``Limit``: it is the best tree of that limit.
     outcome : str
         Name of the further outcome.
     outcome_direction : {"minimize", "maximize"}
@@ -207,7 +208,7 @@ def pareto_path(
     Parameters
     ----------
     estimator : PolicyTree
-        Not fitted; ``time_limit`` is for the whole path. It must not have limits, gaps, a budget or shares.
+        Not fitted; ``time_limit`` is for the whole path. It must not have constraints.
     X : DataFrame or array of shape (n, p)
         What the trees may split on.
     rewards : DataFrame or array of shape (n, K)
@@ -225,7 +226,7 @@ def pareto_path(
     Raises
     ------
     InputError
-        If the estimator is no PolicyTree or has limits, outcomes are not one, or ``fit`` would refuse the data.
+        If the estimator is no PolicyTree or has constraints, outcomes are not one, or ``fit`` would refuse the data.
 
     Warns
     -----
@@ -234,7 +235,7 @@ def pareto_path(
 
     See Also
     --------
-    policytree.PolicyTree : ``limits`` find the best tree of one limit, of any depth, without the rest of the front.
+    policytree.constraints.Limit : the best tree of one limit, of any depth, without the rest of the front.
 
     Notes
     -----
@@ -263,13 +264,10 @@ def pareto_path(
         raise InputError(
             f"pareto_path takes a PolicyTree; for a {type(estimator).__name__}, pass a PolicyTree and its rewards."
         )
-    given = {name: getattr(estimator, name) for name in ("budget", "max_share", "min_share", "max_expected_cost")}
-    named = [name for name, value in given.items() if value is not None]
-    if named or is_limited(estimator):
-        what = named[0] if named else "limits, gaps or worst_group"
-        raise InputError(f"pareto_path takes no {what}: leave them out, or fit one tree at a time.")
+    if estimator.constraints:
+        raise InputError("pareto_path takes no constraints: leave them out, or fit one tree at a time.")
     name, _ = _one_outcome(outcomes)
-    first = of_chosen_size(estimator).set_params(limits={name: 0.0})
+    first = of_chosen_size(estimator).set_params(constraints=[Limit(name, 0.0)])
     check_fit_arguments(first, fit_params)
     first._losses_are_final = False
     job = first._prepare(X, rewards, outcomes=outcomes, **fit_params)
@@ -303,7 +301,8 @@ def _one_outcome(outcomes: Any) -> tuple[str, Any]:
 def _path(first: PolicyTree, job: Job, name: str, trees: list[FrontTree], every: bool, proved: bool) -> ParetoPath:
     unit = 1.0 / job.total_weight
     fitted = tuple(
-        fitted_within(first, job, Budgeted(t.solution, (t.mean,), (t.low,)), limits={name: t.mean}) for t in trees
+        fitted_within(first, job, Budgeted(t.solution, (t.mean,), (t.low,)), constraints=[Limit(name, t.mean)])
+        for t in trees
     )
     chosen = [t.solution.tree.action[t.solution.tree.apply(job.X)] for t in trees]
     values = [float(np.average(job.values[np.arange(len(a)), a], weights=job.weight)) for a in chosen]

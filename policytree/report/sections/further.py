@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from policytree.estimators.limited import MAXIMIZE, is_limited
+from policytree.constraints.amounts import Limit
+from policytree.constraints.checks import asked, is_limited
+from policytree.constraints.people import MAXIMIZE
 from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text, size_text
 from policytree.evaluation.policy_value.further import (
     WITHOUT_LIMITS,
     GroupGap,
-    Limit,
     gap_statement,
     gaps_by_limit,
     limit_statement,
@@ -69,7 +70,7 @@ def _outcome(name: str, rules: Mapping[str, Estimate], limit: Limit | None) -> T
     """The means of one outcome under every rule."""
     digits = decimals(each.standard_error for each in rules.values())
     level = f"{100 * rules[POLICY].level:g}% interval"
-    asked = "" if limit is None else f", limit {limit}"
+    asked = "" if limit is None else f", limit {limit.bound}"
     numbers = tuple(
         {"rule": rule} | {part: getattr(e, part) for part in ("value", "standard_error", "lower", "upper")}
         for rule, e in rules.items()
@@ -148,8 +149,9 @@ def _path(material: Material) -> list[Block]:
     if path is None:
         return []
     more = path.outcome_direction == MAXIMIZE
-    limit = (getattr(material.model, "limits", None) or {}).get(path.outcome)
-    chosen = None if limit is None or not Limit(limit, more).kept_by(path.outcome_means[0]) else path.within(limit)
+    limits = [each.settled(more) for each in asked(material.model) if isinstance(each, Limit)]
+    kept = [each.value for each in limits if each.outcome == path.outcome and each.kept_by(path.outcome_means[0])]
+    chosen = path.within(kept[0]) if kept else None
     corners = np.flatnonzero(np.isfinite(path.low)).tolist()
     evenly = np.linspace(0, len(path) - 1, min(MOST_POINTS, len(path))).round().astype(int).tolist()
     shown = sorted({*corners, *evenly, *([] if chosen is None else [chosen])})

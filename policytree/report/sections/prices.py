@@ -17,6 +17,7 @@ from policytree.evaluation.policy_value.tables import PolicyValueTable, Repetiti
 from policytree.report.content import Prices, Section, Table, Words
 from policytree.report.material import Material
 
+FARTHEST = 4  # of twice the largest difference between rules: prices beyond are in the table alone
 LEFT_OUT = "Where no price is named, none above zero makes the two worth the same."
 
 
@@ -34,6 +35,8 @@ def prices_section(material: Material) -> Section | None:
     )
     table = _break_even(data)
     data["marks"] = [[row["treatment"], row["rule"], row["price"]] for row in table.numbers]
+    size = 2 * float(np.ptp([e.value for e in values.estimates.values()])) or 1.0
+    data["most"] = round_above(max([size, *(price for *_, price in data["marks"] if price <= FARTHEST * size)]))
     blocks = (Words(words), Prices(data), table, Words(LEFT_OUT, "note"))
     return Section("prices", "What if a treatment had a price?", blocks)
 
@@ -44,9 +47,9 @@ def price_data(values: PolicyValueTable) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``arms``; ``sign``: of a price in the value; ``own``: the rule to use; ``most``: the largest price that is of
-        interest; ``rules`` and ``differences``: by rule "mean" (K + 1,) and
-        "covariance" (K + 1, K + 1) of its value and its share of every arm, and "t", the quantile of the interval.
+        ``arms``; ``sign``: of a price in the value; ``own``: the rule to use; ``rules`` and ``differences``: by rule
+        "mean" (K + 1,) and "covariance" (K + 1, K + 1) of its value and its share of every arm, and "t", the quantile
+        of the interval.
     """
     arms = [str(label) for label in values.observed.treatments]
     fixed, kept = fixed_rules(values.observed), [rule for rule in values.estimates if _known(values, rule)]
@@ -60,7 +63,6 @@ def price_data(values: PolicyValueTable) -> dict[str, Any]:
     return {
         "arms": arms,
         "own": own,
-        "most": _largest(values),
         "sign": -1.0 if values.direction == "maximize" else 1.0,
         "digits": values.digits,
         "level": values.estimates[POLICY].level,
@@ -71,10 +73,8 @@ def price_data(values: PolicyValueTable) -> dict[str, Any]:
     }
 
 
-def _largest(values: PolicyValueTable) -> float:
-    """A round number beyond twice the largest difference between rules."""
-    found = [e.value for e in values.estimates.values()]
-    size = 2 * (max(found) - min(found)) or max(map(abs, found)) or 1.0
+def round_above(size: float) -> float:
+    """The next of 1, 2, 5, 10, 20, ... (or .5, .2, ...) that is not below a number above zero."""
     power = 10.0 ** np.floor(np.log10(size))
     return float(power * next(step for step in (1, 2, 5, 10) if step * power >= size))
 

@@ -170,4 +170,7 @@ def _choices(material: Material, ties: NearTies) -> Choices:
         cells.append((name, str(tree.n_leaves), asks, value, f"{np.mean(given != first):.0%}"))
         outlines.append(outline(shortened, material.encoded, {}, form=False))
     columns = ("tree", "leaves", "asks about", "value, chosen on these rows", "people treated otherwise")
-    return Choices(Table(columns, tuple(cells), "Near-ties side by side"), tuple(outlines))
+    return Choices(
+        Table(columns, tuple(cells), "Near-ties side by side; the best one allows for the price of leaves"),
+        tuple(outlines),
+    )

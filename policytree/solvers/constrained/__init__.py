@@ -11,5 +11,5 @@
 ``core/constraints.py`` makes integers of amounts, rounded so that promises hold. A multiplier instead of a limit gives
 an ordinary problem for the direct solver; the dual finds the best multipliers (two points for one constraint, cutting
 planes for several); every tree met is relabelled within the limits; a Pareto search closes the duality gap, down to
-depth three. A limit on test costs (``max_expected_cost``) is a constraint whose sum comes from splits.
+depth three. A limit on test costs (``ExpectedCost``) is a constraint whose sum comes from splits.
 """

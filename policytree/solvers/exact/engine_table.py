@@ -272,7 +272,7 @@ ENGINES = (
         "budgets and shares", "constrained.solve",
         "Limits on what actions or questions cost, or on whom an action gets.",
         "The Lagrangian dual by the direct solver; Pareto fronts close its gap up to depth three.",
-        asked_by="budget=, max_share=, min_share=, max_expected_cost=",
+        asked_by="constraints=",
         kernels=_pareto_kernels,
     ),
     Engine(

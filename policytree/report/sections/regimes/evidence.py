@@ -11,7 +11,7 @@ import pandas as pd
 from policytree.evaluation.policy_value.gate import SUPPORTED, Gate
 from policytree.evaluation.policy_value.gates import rewards_gate
 from policytree.evaluation.regimes.rules import REGIME
-from policytree.regimes.stages import Course
+from policytree.regimes.course import Course
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.content import Block, Facts, Fold, Section, Table, Words
 from policytree.report.material import capitalised

@@ -7,7 +7,7 @@ import numpy as np
 from policytree import __version__
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.formatting import decimals
-from policytree.regimes.stages import Decision
+from policytree.regimes.course import Decision
 from policytree.report.content import Block, Code, Facts, Section, Steps, Table, Words
 from policytree.report.regime_material import RegimeMaterial
 from policytree.report.sections.proof import (
