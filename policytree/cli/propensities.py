@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 
@@ -14,11 +16,15 @@ ESTIMATED = "estimated"  # said in place of probabilities: those of a design are
 
 
 def propensity_of(
-    text: str | None, frame: pd.DataFrame, combined: CombinedTreatments | None = None
+    text: str | None,
+    frame: pd.DataFrame,
+    combined: CombinedTreatments | None = None,
+    labels: Collection[str] = (),
 ) -> float | str | dict[str, float | str] | None:
     """The propensity as a study takes it; None if none is given.
 
     Of ``combined`` treatments those of each may be given, if they were drawn independently: drug=0.5,physio=0.5.
+    Blanks around a name are the option's, unless one of ``labels`` has them itself.
     """
     if text is None or (text == ESTIMATED and text not in frame.columns):
         return None
@@ -29,7 +35,8 @@ def propensity_of(
     given = {}
     for part in listed(text):
         name, _, value = part.rpartition("=")
-        given[name.strip()] = _number_or_column(value.strip(), frame, f" of {name.strip()}")
+        name = name if name in labels else name.strip()
+        given[name] = _number_or_column(value.strip(), frame, f" of {name}")
     return given
 
 

@@ -305,7 +305,8 @@ def _made(
     direction_of(options.direction, options.outcome, times=options.event_column is not None)
     if len(treatments) > 1:
         combined = combine_frame(frame[treatments])
-    propensity = propensity_of(options.propensity, frame, combined)
+    drawn = treatments[0] if options.instrument is None else options.instrument
+    propensity = propensity_of(options.propensity, frame, combined, {*map(str, frame[drawn].dropna().unique())})
     arm_costs = _costs(options.arm_cost, "arm_cost", frame)
     offer_costs = _costs(options.offer_cost, "offer_cost", frame)
     limits = limits_of(options, frame)

@@ -285,7 +285,7 @@ def _with_chances(
             if by_label and not own:
                 raise InputError(f"--propensity has no probability for its treatments ({', '.join(labels)}); add them.")
             here = rows.at(s, eligible)
-            given = probabilities(propensity_of(own, here), here)
+            given = probabilities(propensity_of(own, here, labels=labels), here)
             propensity_matrix(given, len(here), treatments)
         except InputError as error:
             raise InputError(f"{stage.name}: {in_options(str(error))}") from error
