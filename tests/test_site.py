@@ -226,11 +226,13 @@ def test_the_cheat_sheet_calls_what_there_is():
 
 def test_the_cheat_sheets_limits_are_arguments_of_trees_and_studies():
     text = (DOCS / "cheat_sheet.rst").read_text(encoding="utf-8").partition("Limits and prices")[2]
+    constraints = importlib.import_module("policytree.constraints")
     names = re.findall(r"[` ](\w+)=", text.partition("Out of it")[0])
     known = {
         *inspect.signature(policytree.PolicyTree).parameters,
         *inspect.signature(policytree.PolicyTree.fit).parameters,
         *inspect.signature(policytree.Study).parameters,
+        *(name for kind in constraints.__all__ for name in inspect.signature(getattr(constraints, kind)).parameters),
     }
     assert len(names) >= 9 and set(names) <= known
 

@@ -84,12 +84,15 @@ class Outline:
         Between which nine of ten rows lie, of the same features.
     form : bool
         Whether a page leads a person through it.
+    caution : str
+        What a page says beside the treatment that a person would get, such as that the tree is not recommended.
     """
 
     root: dict[str, Any]
     scales: dict[str, float] = field(default_factory=dict)
     form: bool = True
     ranges: dict[str, list[float]] = field(default_factory=dict)
+    caution: str = ""
 
 
 @dataclass(frozen=True, slots=True)

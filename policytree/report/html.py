@@ -74,7 +74,8 @@ def whole_intervals(text: Markup) -> Markup:
 
 def program(trees: Sequence[Outline], prices: Sequence[Prices] = ()) -> Markup:
     """Trees and prices for the page's script, in its order; nothing in them can end the element they stand in."""
-    outlines = [cleaned({"root": b.root, "scales": b.scales, "ranges": b.ranges}) for b in trees]
+    parts = ("root", "scales", "ranges", "caution")
+    outlines = [cleaned({name: getattr(tree, name) for name in parts}) for tree in trees]
     said = {"trees": outlines, "prices": [cleaned(block.data) for block in prices]}
     text = json.dumps(said, ensure_ascii=True, allow_nan=False, sort_keys=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

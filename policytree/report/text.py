@@ -86,7 +86,8 @@ def _facts(block: Facts) -> RenderableType:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for name, text in block.pairs:
-        grid.add_row(Text(visible(name)), Text(visible(text)))
+        first, second = (text, name) if block.large else (name, text)  # large numbers stand before what they count
+        grid.add_row(Text(visible(first)), Text(visible(second)))
     return grid
 
 

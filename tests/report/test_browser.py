@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from policytree.common.safe_text import visible
+from policytree.report.content import Content, Outline, Section
+from policytree.report.html import to_html
 from tests.report.browser import ASKED, SIZES, as_on_paper, measure, run
 from tests.report.studies import hostile_frame
 
@@ -100,3 +102,45 @@ def named(name: str) -> str:
     """A column as a question names it."""
     name = visible(name)
     return name[:77] + "…" if len(name) > 80 else name
+
+
+def question(feature: str, bound: float, yes: dict, no: dict) -> dict:
+    node = {"question": f"{feature} at most {bound}?", "feature": feature, "kind": "numeric", "value": bound}
+    return node | {"missing": "", "unknown": "yes", "rows": "9 rows", "otherwise": "", "yes": yes, "no": no}
+
+
+def leaf(treatment: str) -> dict:
+    return {"treatment": treatment, "rows": "9 rows", "lines": []}
+
+
+IN_LEAF = "9 rows of the study are in this leaf."
+
+
+@pytest.mark.parametrize(
+    ("person", "caution", "said"),
+    [
+        # Age was not asked: "with bmi at most 31.4" would be true of the young alone.
+        ({"bmi": 33, "pressure": 140}, "", f"Give drug.{IN_LEAF}It would be usual care with pressure at most 131."),
+        ({"bmi": 25, "age": 70}, "", f"Give drug.{IN_LEAF}It would be usual care with age at most 57."),
+        (
+            {"bmi": 25, "age": 50},
+            "Not recommended.",
+            f"This tree would give usual care.Not recommended.{IN_LEAF}It would be drug with age above 57.",
+        ),
+    ],
+)
+def test_what_would_change_the_answer_would(tmp_path, person, caution, said):
+    """Whatever was not asked is; and a tree that is not recommended gives nobody anything."""
+    root = question(
+        "bmi", 31.4,
+        question("age", 57.0, leaf("usual care"), leaf("drug")),
+        question("pressure", 131.0, leaf("usual care"), leaf("drug")),
+    )  # fmt: skip
+    shown = Outline(root, {"bmi": 4.0, "age": 15.0, "pressure": 15.0}, caution=caution)
+    page = to_html(Content("A rule", "", (Section("tree", "Policy tree", (shown,)),)))
+    script = (
+        ASKED
+        + f"""const person = {json.dumps(person)};
+        return conclusion(document.querySelector("form.route"), (name) => person[name]);"""
+    )
+    assert measure(page, tmp_path, script, 1280) == said

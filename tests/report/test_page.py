@@ -8,7 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from policytree.report.content import Content, Facts, Section
 from policytree.report.html import TEMPLATES
+from policytree.report.text import to_text
 from tests.report.studies import ARMS, EVIL, LONG
 
 VOID = {"meta", "input", "br", "hr", "link", "img"}
@@ -102,6 +104,16 @@ def test_the_scripts_tree_cannot_leave_its_element(page):
     assert not set(text) & set("<>&")
     program = json.loads(text)
     (tree,) = program["trees"]
-    assert set(tree) == {"root", "scales", "ranges"} and "question" in tree["root"]
+    assert set(tree) == {"root", "scales", "ranges", "caution"} and "question" in tree["root"]
     (prices,) = program["prices"]
     assert {len(moments["mean"]) for moments in prices["rules"].values()} == {1 + len(ARMS)}, "nobody's own numbers"
+
+
+def test_large_numbers_stand_in_the_text_at_any_width():
+    """Before what they count: a name as long as the line had squeezed them out."""
+    name = "number needed to treat: people who follow the rule for one more with recovered (95% CI 9 to 39)"
+    facts = Facts((("people change treatment", "39 of 100"), (name, "14")), large=True)
+    content = Content("A rule", "", (Section("verdict", "Verdict", (facts,)),))
+    for width in (40, 80, 200):
+        lines = " ".join(to_text(content, width).split())
+        assert "39 of 100 people change treatment" in lines and f"14 {name}" in lines

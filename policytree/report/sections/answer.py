@@ -11,7 +11,7 @@ from policytree.evaluation.formatting import bounds_text, decimals, short_unit
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.honest import HonestLeaves
-from policytree.evaluation.policy_value.gate import Gate
+from policytree.evaluation.policy_value.gate import SUPPORTED, Gate
 from policytree.evaluation.policy_value.rule_names import STATUS_QUO
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.verdict import Gain, Verdict
@@ -52,6 +52,9 @@ def strength_words(verdict: Verdict) -> Words:
     """How strong a verdict is: the state of its weakest gate, with the reasons and what to do about them."""
     remedies = dict.fromkeys(gate.remedy for gate in verdict.gates if gate.state == verdict.strength and gate.remedy)
     because = f": {verdict.reasons}" if verdict.reasons else ""
+    if verdict.gain is None and verdict.strength == SUPPORTED:
+        text = f"The data pass every check{because}. Where no difference is shown, that is no proof that there is none."
+        return Words(text, "supported")
     text = " ".join([f"{capitalised(verdict.strength)}{because}.", *remedies])
     return Words(text, verdict.strength.replace(" ", "-"))
 
@@ -69,7 +72,8 @@ def _glance(material: Material, values: PolicyValueTable, verdict: Verdict) -> l
         more = "more" if gain.value > 0 else "fewer"
         low, high = sorted((abs(gain.lower), abs(gain.upper)))
         about = f"people with {material.study.about.outcome}"
-        interval = f"{level} {100 * gain.lower:.0f} to {100 * gain.upper:.0f}"
+        least, most = (gain.lower, gain.upper) if gain.value > 0 else (-gain.upper, -gain.lower)  # as the word counts
+        interval = f"{level} {100 * least:.0f} to {100 * most:.0f}"
         pairs.append((f"{about} {over} ({interval})", f"{100 * abs(gain.value):.0f} {more} of 100"))
         if gain.lower * gain.upper > 0:
             needed = (

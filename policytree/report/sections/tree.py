@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -116,6 +116,7 @@ def tree_section(material: Material) -> Section:
     shown = outline(tree, material.encoded, lines)
     blocks: list[Block] = [tree_picture(material, values), shown]
     if (said := not_recommended(material)) is not None:
+        shown = replace(shown, caution=said.text)
         blocks = [said, tree_picture(material, values), Fold("Show the tree anyway", (shown,))]
     if fragile:
         blocks.append(Words(FRAGILE.format(leaves=counted(len(fragile), "leaves")), "warning"))

@@ -19,7 +19,7 @@ function press(text, parent, action) {
 /* --- the questionnaire: one question at a time, in the tree's order --- */
 
 document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
-  const { root, scales, ranges } = program.trees[k];
+  const { root, scales, ranges, caution } = program.trees[k];
   if (!root.question) return;
 
   // Every question or leaf with the element that shows it, and what leads to it.
@@ -51,8 +51,9 @@ document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
   }
 
   // What must change in one answer to come into a leaf, as [words, size]; null if nothing does, undefined if nothing can.
-  function change(feature, tests, value) {
-    if (tests.every(([node, yes]) => saysYes(node, value) === yes)) return null;
+  // Of what a person was not asked nothing is known, so that all that the leaf wants is said.
+  function change(feature, tests, value, known) {
+    if (known && tests.every(([node, yes]) => saysYes(node, value) === yes)) return null;
     const numeric = tests.filter(([node]) => node.kind === "numeric");
     const candidates = numeric.length
       ? numeric.map(([node, yes]) => (yes ? node.value : node.value + Math.max(1e-9, Math.abs(node.value) * 1e-9)))
@@ -62,7 +63,11 @@ document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
     const size = (c) => (typeof c === "number" && value !== null ? Math.abs(c - value) / scales[feature] : 1);
     const best = fits.reduce((a, b) => (size(b) < size(a) ? b : a));
     const bound = tests.find(([node]) => node.kind === "numeric" && Math.abs(node.value - best) <= Math.abs(best) * 2e-9 + 2e-9);
-    const words = typeof best === "number" ? `${feature} ${bound && !bound[1] ? "above" : "at most"} ${bound[0].value}` : `${feature} = ${best}`;
+    const bounds = (side) => numeric.filter(([, yes]) => yes === side).map(([node]) => node.value);
+    const span = [["above", bounds(false), Math.max], ["at most", bounds(true), Math.min]].filter(([, found]) => found.length);
+    const words = typeof best !== "number" ? `${feature} = ${best}`
+      : known ? `${feature} ${bound && !bound[1] ? "above" : "at most"} ${bound[0].value}`
+      : `${feature} ${span.map(([word, found, pick]) => `${word} ${pick(...found)}`).join(" and ")}`;
     return [words, size(best)];
   }
 
@@ -74,8 +79,8 @@ document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
       let possible = true;
       for (const feature of asked.keys()) {
         const tests = path.filter(([step]) => step.feature === feature);
-        const value = values.has(feature) ? values.get(feature) : null; // not asked of this person
-        const found = tests.length ? change(feature, tests, value) : null;
+        const known = values.has(feature), value = known ? values.get(feature) : null;
+        const found = tests.length ? change(feature, tests, value, known) : null;
         if (found === undefined) possible = false;
         if (found) changes.push(found);
       }
@@ -134,7 +139,8 @@ document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
   }
 
   function conclude(leaf, passed) {
-    make("strong", `Give ${leaf.treatment}.`, output);
+    make("strong", caution ? `This tree would give ${leaf.treatment}.` : `Give ${leaf.treatment}.`, output);
+    if (caution) make("div", caution, output);
     for (const line of [`${leaf.rows} of the study are in this leaf.`, ...leaf.lines]) make("div", line, output);
     for (const node of passed) {
       if (!node.question || values.get(node.feature) !== null || node.kind === "missing" || node.kind === "known") continue;
