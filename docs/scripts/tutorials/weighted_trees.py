@@ -104,6 +104,7 @@ values["doubly robust rewards, no labels"] = policy_value(direct.predict(judge.X
 for label in ("training", "control"):
     values[f"{label} for everybody"] = policy_value([label] * judge.n, value_of)
 table = {name: {"dollars": e.value, "lower": e.lower, "upper": e.upper} for name, e in values.items()}
+print("Earnings in 1978, with 95 % intervals")
 print(pd.DataFrame(table).T.round(0).astype(int))
 
 # %%
