@@ -21,7 +21,8 @@ from reporting import RESULTS, machine, markdown_head, markdown_table
 from sklearn.metrics import f1_score
 
 from policytree import OptimalTreeClassifier
-from policytree.objectives import AUC, FScore, MonotoneObjective, OmegaFScore, PartialAUC
+from policytree.objectives import FScore, MonotoneObjective, OmegaFScore, PartialAUC
+from policytree.objectives.auc import AUC
 from policytree.solvers.core.compilation import all_kernels, load_kernels
 
 

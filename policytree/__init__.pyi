@@ -2,7 +2,6 @@
 
 from policytree import born_again as born_again
 from policytree import constraints as constraints
-from policytree import datasets as datasets
 from policytree import diagnostics as diagnostics
 from policytree import encoded as encoded
 from policytree import evaluation as evaluation

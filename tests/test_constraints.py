@@ -14,18 +14,9 @@ from sklearn.base import clone
 
 import policytree.constraints as room
 from policytree import DRPolicyTree, OptimalTreeClassifier, PolicyTree
-from policytree.constraints import (
-    Budget,
-    Constraint,
-    EqualShares,
-    EqualValues,
-    ExpectedCost,
-    Limit,
-    MaxShare,
-    MinShare,
-    WorstGroup,
-)
+from policytree.constraints import Budget, EqualShares, EqualValues, ExpectedCost, Limit, MaxShare, MinShare, WorstGroup
 from policytree.constraints.checks import KINDS, asked
+from policytree.constraints.constraint import Constraint
 from policytree.exceptions import InputError
 
 X = np.arange(8.0)[:, None]

@@ -17,8 +17,8 @@ from policytree.common.study_columns import StudyColumns
 from policytree.encoded import stream_rewards
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import make_folds
-from policytree.weighting import DoublyRobust
 from policytree.weighting.boosting import grow_forest
+from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.effects import PENALTIES, _lassos, fit_effects, shrunken_weights
 
 

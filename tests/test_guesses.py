@@ -12,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError, SearchWarning
-from policytree.guesses import ReferenceGuesses, guess_depth
+from policytree.guesses import ReferenceGuesses
+from policytree.guesses.depth import guess_depth
 from policytree.guesses.lower_bounds import reference_losses
 from policytree.guesses.reference import resolve_guesses
 from policytree.guesses.thresholds import kept_cuts, snap_thresholds

@@ -15,16 +15,10 @@ from policytree import OptimalTreeClassifier, tree_path
 from policytree.evaluation import near_ties
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses import Guesses
-from policytree.objectives import (
-    AUC,
-    BalancedAccuracy,
-    FScore,
-    MonotoneObjective,
-    OmegaFScore,
-    PartialAUC,
-    WeightedAccuracy,
-    resolve_objective,
-)
+from policytree.objectives import FScore, MonotoneObjective, OmegaFScore, PartialAUC, WeightedAccuracy
+from policytree.objectives.accuracy import BalancedAccuracy
+from policytree.objectives.auc import AUC
+from policytree.objectives.registry import resolve_objective
 from policytree.plotting import ROCHullDisplay
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers.core import limits

@@ -9,8 +9,6 @@ import pytest
 import policytree
 from tests.api_pages import HOMES, PAGES, listed
 
-TWICE = {"Study"}  # the study beside its kinds
-
 
 def names_of(home: str) -> set[str]:
     return {*importlib.import_module(home).__all__} - {"__version__"}
@@ -25,16 +23,16 @@ def test_few_names_stand_at_the_top():
 def test_a_name_has_one_home():
     seen: dict[str, str] = {}
     for home in HOMES:
-        for name in names_of(home) - TWICE:
+        for name in names_of(home):
             assert name not in seen, f"{name} is in {seen.get(name)} and {home}"
             seen[name] = home
-    assert len(seen) < 154
+    assert len(seen) < 130
 
 
 @pytest.mark.parametrize("home", HOMES)
 def test_pages_list_what_a_package_exports_and_nothing_else(home):
     at_home = {name for module, name in listed() if module == home}
-    assert at_home | TWICE == names_of(home) | TWICE
+    assert at_home == names_of(home)
 
 
 def test_the_first_page_names_every_package():

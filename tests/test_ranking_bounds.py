@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from policytree.objectives import AUC, OmegaFScore, PartialAUC
+from policytree.objectives import OmegaFScore, PartialAUC
+from policytree.objectives.auc import AUC
 from policytree.objectives.references import Area, LabelledByOmega, by_slope
 from policytree.problem.types import SizeGates
 from policytree.solvers.core.compilation import RANKING, load_kernels

@@ -25,7 +25,9 @@ from policytree.common.study_columns import StudyColumns
 from policytree.constraints import Budget
 from policytree.evaluation import policy_stability
 from policytree.exceptions import InputError
-from policytree.study import Combined, Event, MayBeMissing, Number, Offered, Population, TimeToEvent
+from policytree.study import Event, MayBeMissing, Offered, Population, TimeToEvent
+from policytree.study.assignments import Combined
+from policytree.study.outcomes import Number
 from policytree.weighting.instrument import COMPLIERS
 
 N = 240

@@ -15,8 +15,9 @@ from sklearn.tree import DecisionTreeRegressor
 
 from policytree import RewardEstimator
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.weighting import SCHEMES, DoublyRobust
+from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.observed import observe
+from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}

@@ -12,7 +12,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import from_cate
 from policytree.exceptions import InputError
-from policytree.weighting import cate_effects, row_costs, subtract_costs, treatment_costs
+from policytree.weighting import cate_effects, row_costs, subtract_costs
+from policytree.weighting.costs import treatment_costs
 
 
 @pytest.fixture(scope="module")

@@ -15,17 +15,15 @@ from policytree import DRPolicyTree, RewardEstimator
 from policytree.common.study_columns import StudyColumns
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting import (
-    SCHEMES,
     MatchingRewards,
-    best_arm,
-    class_balanced_weights,
-    cost_matrix_losses,
     feature_propensity_weights,
     propensity_table,
     row_costs,
     subtract_costs,
     weighted_labels,
 )
+from policytree.weighting.label_weights import cost_matrix_losses
+from policytree.weighting.registry import SCHEMES
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 
@@ -196,10 +194,6 @@ LABELS = list("abab")
         (lambda: weighted_labels([[1e308, -1e308]]), "differ by more than a number can hold"),
         (lambda: weighted_labels([[1.0, 2.0]], sample_weight=[0.0]), "zero in all rows"),
         (lambda: weighted_labels([[1.0, 2.0]], sample_weight=[-1.0]), "1 negative"),
-        (lambda: best_arm([["a", "b"]]), "not numbers"),
-        (lambda: class_balanced_weights(["a"] * 3), "y holds only one class, a"),
-        (lambda: class_balanced_weights(["a", None]), "y has 1 missing"),
-        (lambda: class_balanced_weights(["a", "b"], sample_weight=[0, 1]), "class a have sample_weight zero"),
         (lambda: cost_matrix_losses(LABELS, [["x", 1], [1, 0]]), "costs holds values that are not numbers"),
         (lambda: cost_matrix_losses(LABELS, [[1, 2], [3]]), "costs holds values that are not numbers"),
         (lambda: cost_matrix_losses(LABELS, {"a": 1}), "pairs .true class, predicted class. .* got the key 'a'"),
@@ -225,7 +219,6 @@ LABELS = list("abab")
             lambda: RewardEstimator(LinearRegression).fit([1.0] * 4, LABELS, X=np.ones((4, 1))),
             "write LinearRegression..",
         ),
-        (lambda: class_balanced_weights(LABELS, sample_weight=[1e308] * 4), "sample_weight has a largest value"),
         (lambda: cost_matrix_losses(["a", "b"], {("a", "b"): [1, 2]}), "one number for the pair"),
         (lambda: feature_propensity_weights(LABELS, np.ones((4, 1)), min_propensity="a"), "min_propensity must lie"),
         (lambda: row_costs(pd.DataFrame({"age": [1.0]}), [1]), "Costs must be a mapping"),
@@ -279,7 +272,7 @@ def test_polars_goes_through_from_data_to_tree(rng):
     np.testing.assert_allclose(rewards, expected, rtol=1e-9)
     assert estimator.covariates_.names() == ["age", "third=no", "third=yes", "site=Oslo", "site=Rome"]
     rows = weighted_labels(pl.from_pandas(rewards))
-    np.testing.assert_array_equal(rows.label, best_arm(rewards)[0][rows.row])
+    np.testing.assert_array_equal(rows.label, rewards.idxmax(axis=1).to_numpy()[rows.row])
     assert set(rows.label) == {"drug", "placebo"}
     fees = row_costs(frame, {"drug": lambda d: 0.01 * d["age"], "placebo": 0.0})
     np.testing.assert_allclose(subtract_costs(pl.from_pandas(rewards), fees), rewards - fees)

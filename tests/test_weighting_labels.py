@@ -15,15 +15,8 @@ from sklearn.linear_model import LogisticRegression
 
 from policytree import RewardEstimator
 from policytree.exceptions import InputError
-from policytree.weighting import (
-    LogitPropensity,
-    best_arm,
-    class_balanced_weights,
-    cost_matrix_losses,
-    feature_propensity_weights,
-    propensity_table,
-    weighted_labels,
-)
+from policytree.weighting import LogitPropensity, feature_propensity_weights, propensity_table, weighted_labels
+from policytree.weighting.label_weights import cost_matrix_losses
 from policytree.weighting.logit import independent_columns
 
 REWARDS = arrays(np.int64, st.tuples(st.integers(1, 12), st.integers(2, 5)), elements=st.integers(-20, 20))
@@ -47,31 +40,13 @@ def test_weighted_error_is_regret_for_every_policy(rewards, seed):
         assert rows.constant == 0
 
 
-@given(rewards=REWARDS)
-def test_best_arm_is_best_and_weighted_by_what_the_second_loses(rewards):
-    label, weight = best_arm(rewards)
-    ordered = np.sort(rewards, axis=1)
-    assert (rewards[np.arange(len(rewards)), label] == ordered[:, -1]).all()
-    assert (weight == ordered[:, -1] - ordered[:, -2]).all()
-
-
 def test_bad_rewards_get_one_sentence():
     with pytest.raises(InputError, match="at least two"):
-        best_arm(np.ones((3, 1)))
+        weighted_labels(np.ones((3, 1)))
     with pytest.raises(InputError, match="first in row 1"):
         weighted_labels([[0.0, 1.0], [np.nan, 1.0]])
     with pytest.raises(InputError, match="sample_weight has 2 rows, but rewards has 1"):
         weighted_labels([[0.0, 1.0]], sample_weight=[1.0, 2.0])
-
-
-def test_class_balanced_weights_make_classes_equal(rng):
-    y = rng.choice(["a", "b", "c"], p=[0.7, 0.2, 0.1], size=300)
-    w = class_balanced_weights(y)
-    totals = pd.Series(w).groupby(y).sum()
-    np.testing.assert_allclose(totals, 100.0)
-    survey = rng.random(300)
-    totals = pd.Series(class_balanced_weights(y, sample_weight=survey)).groupby(y).sum()
-    np.testing.assert_allclose(totals, survey.sum() / 3)
 
 
 def test_feature_propensity_weights_balance_the_other_features(rng):

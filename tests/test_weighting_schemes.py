@@ -18,8 +18,10 @@ from policytree import RewardEstimator, from_cate
 from policytree.diagnostics.calibration import calibration_table
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.crossfit import median_rule
-from policytree.weighting import SCHEMES, InversePropensity, MatchingRewards
+from policytree.weighting import MatchingRewards
+from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.observed import observe
+from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}

@@ -8,7 +8,8 @@ from typing import Any
 from policytree.data.combined_treatments import CombinedTreatments
 from policytree.data.controls import named_like_a_control, named_like_controls
 from policytree.exceptions import InputError
-from policytree.study import Combined, Study
+from policytree.study.assignments import Combined
+from policytree.study.study import Study
 
 
 def chosen_control(

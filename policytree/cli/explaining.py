@@ -16,7 +16,7 @@ from policytree.cli.study_options import StudyOptions
 if TYPE_CHECKING:
     from policytree.report.content import Section
     from policytree.solvers.exact.engine_table import Case, Engine
-    from policytree.study import Study
+    from policytree.study.study import Study
 
 
 @takes_options()

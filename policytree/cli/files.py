@@ -34,8 +34,8 @@ from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
 from policytree.serialization.parsing import MALFORMED, parse_json
 from policytree.serialization.together import refuse_other_kinds
-from policytree.study import Combined, Study
-from policytree.study.study import columns_in
+from policytree.study.assignments import Combined
+from policytree.study.study import Study, columns_in
 from policytree.trees.tree import Tree
 
 PNG_DPI = 200

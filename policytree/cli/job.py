@@ -50,8 +50,7 @@ from policytree.report.material import Described
 from policytree.report.sections.credibility import gated
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport
-from policytree.study import Study
-from policytree.study.study import columns_in
+from policytree.study.study import Study, columns_in
 from policytree.study_check.columns import rare_levels
 from policytree.study_check.events import event_options
 from policytree.study_check.findings import CENSORED, KNOWS_EVENT, RARE_CATEGORIES, StudyCheck, by_severity

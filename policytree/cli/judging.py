@@ -50,7 +50,8 @@ from policytree.report.sections.credibility import make_means_section, rewards_c
 from policytree.report.sections.further import further_section, groups_section
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.sections.values import other_interval, rules_table, status_quo_words
-from policytree.study import MayBeMissing, Study
+from policytree.study import MayBeMissing
+from policytree.study.study import Study
 from policytree.study_check import StudyCheck
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import sentence

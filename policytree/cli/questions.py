@@ -41,7 +41,7 @@ from policytree.evaluation.targeting.pareto_path import ParetoPath, pareto_path
 from policytree.evaluation.targeting.qini import qini_curve
 from policytree.evaluation.targeting.rate import rank_average_treatment_effect
 from policytree.exceptions import InputError
-from policytree.study import Study
+from policytree.study.study import Study
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.target_arguments import with_target
 

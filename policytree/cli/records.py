@@ -15,7 +15,7 @@ from policytree.cli.tables import AS_IT_IS
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.policy_value.tables import PolicyValueTable
-from policytree.study import Study
+from policytree.study.study import Study
 
 
 @dataclass(frozen=True, slots=True)

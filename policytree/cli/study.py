@@ -34,9 +34,11 @@ from policytree.evaluation.instruments.offer_rule import net_of_uptake
 from policytree.exceptions import InputError, quoted
 from policytree.report.material import About, Described
 from policytree.serialization.labels import label_to_json
-from policytree.study import Assignment, Combined, Given, MayBeMissing, Number, Offered, Population, Study
+from policytree.study import Assignment, MayBeMissing, Offered, Population
+from policytree.study.assignments import Combined, Given
 from policytree.study.columns import default_covariates, holds_tables
-from policytree.study.study import columns_in
+from policytree.study.outcomes import Number
+from policytree.study.study import Study, columns_in
 from policytree.study_check import Finding, findings_beside
 from policytree.study_check.directions import direction_of
 from policytree.study_check.findings import by_severity

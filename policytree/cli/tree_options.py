@@ -19,7 +19,7 @@ from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
 from policytree.exceptions import InputError, quoted
 from policytree.problem.split_columns import LEVELS
-from policytree.study import Study
+from policytree.study.study import Study
 
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",

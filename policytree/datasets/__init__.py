@@ -34,7 +34,8 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None, **opti
     Parameters
     ----------
     name : str
-        One of ``policytree.datasets.DATASET_NAMES``: "rand-hie", "nsw", ...
+        "rand-hie", "nsw", "nhefs", "actg175", "colon", "rotterdam", "gbsg", "k401k", "card", "lalonde",
+        "lalonde-psid" or "lalonde-cps".
     data_dir : path or None
         Directory that holds the files of a study that no package ships, or has them in ``trials/`` (an error names the
         file and where to get it). None means the environment variable ``POLICYTREE_DATA``. "actg175" needs neither if

@@ -12,7 +12,7 @@ from policytree.exceptions import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from policytree.study import Study
+    from policytree.study.study import Study
 
 DAYS_A_YEAR = 365.25
 
@@ -115,7 +115,8 @@ class Dataset(Shown):
         covariates   age, educ, marr, nodegree, re74, re75
         confounders  black, hisp
         """
-        from policytree.study import Offered, Study, TimeToEvent
+        from policytree.study import Offered, TimeToEvent
+        from policytree.study.study import Study
 
         outcome = self._known(outcome)
         times = None

@@ -1,8 +1,5 @@
 """The names of ``policytree.diagnostics``, for type checkers, editors and ``policytree.common.lazy``."""
 
-from policytree.diagnostics.calibration import calibration_table as calibration_table
-from policytree.diagnostics.calibration import outcome_calibration_table as outcome_calibration_table
-from policytree.diagnostics.calibration import outcome_fit_table as outcome_fit_table
 from policytree.diagnostics.overlap_balance import balance_table as balance_table
 from policytree.diagnostics.overlap_balance import crump_trimming as crump_trimming
 from policytree.diagnostics.overlap_balance import overlap_table as overlap_table

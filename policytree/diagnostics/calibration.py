@@ -58,7 +58,7 @@ def calibration_table(
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree.diagnostics import calibration_table
+    >>> from policytree.diagnostics.calibration import calibration_table
     >>> T = ["drug", "drug", "none", "none"]
     >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
     >>> calibration_table(propensity, T, n_bins=2)[["predicted", "observed"]]
@@ -163,7 +163,7 @@ def outcome_fit_table(regression, Y, T, *, sample_weight=None) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree.diagnostics import outcome_fit_table
+    >>> from policytree.diagnostics.calibration import outcome_fit_table
     >>> T = ["drug", "drug", "none", "none"]
     >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
     >>> outcome_fit_table(regression, [1.5, 3.5, 0.0, 2.0], T)
@@ -245,7 +245,7 @@ def outcome_calibration_table(regression, Y, T, *, n_bins: int = 10) -> pd.DataF
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree.diagnostics import outcome_calibration_table
+    >>> from policytree.diagnostics.calibration import outcome_calibration_table
     >>> T = ["drug", "drug", "none", "none"]
     >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
     >>> outcome_calibration_table(regression, [1.5, 3.5, 0.0, 2.0], T, n_bins=2)

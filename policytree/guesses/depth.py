@@ -42,7 +42,7 @@ def guess_depth(n_estimators: int, max_depth: int) -> int:
 
     Examples
     --------
-    >>> from policytree.guesses import guess_depth
+    >>> from policytree.guesses.depth import guess_depth
     >>> guess_depth(10, 3), guess_depth(100, 3)
     (11, 15)
     """

@@ -37,7 +37,7 @@ class ReferenceGuesses:
     thresholds : bool, default True
         Keep the thresholds that the model needs: by column elimination; for "additive", those at which it jumps.
     depth : bool, default False
-        Limit the depth to that of :func:`policytree.guesses.guess_depth`.
+        Limit the depth to that of :func:`policytree.guesses.depth.guess_depth`.
     lower_bounds : bool, default False
         Take the model's weighted loss plus one leaf penalty as a lower bound of every subproblem. Saves time, and costs
         some of the objective: for searches that do not end without it.
@@ -65,7 +65,7 @@ class ReferenceGuesses:
     random_state : int, default 0
         Of scikit-learn's and interpret's models; this library's boosting draws nothing.
     further : tuple of str
-        Further guesses, by their names in :data:`policytree.guesses.GUESSES`.
+        Further guesses, by their names in ``policytree/guesses/registry.py``.
 
     Notes
     -----
@@ -118,7 +118,7 @@ class ReferenceGuesses:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the guesses that are taken, as :data:`policytree.guesses.GUESSES` has them."""
+        """Names of the guesses that are taken, as the registry has them."""
         return tuple(name for name in GUESSES if name in self.further or (name in ALL and getattr(self, name)))
 
     def _chosen(self) -> list[Guess]:
@@ -227,7 +227,7 @@ def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesse
     Parameters
     ----------
     guesses : None, str, sequence of str, ReferenceGuesses or Guesses
-        Names in :data:`policytree.guesses.GUESSES`, one or several, or "all" for "thresholds", "depth" and
+        Names in the registry of guesses, one or several, or "all" for "thresholds", "depth" and
         "lower_bounds", from a default reference model; a configured one; or the guesses themselves.
     random_state : int
         Seed of a default reference model.

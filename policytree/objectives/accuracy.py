@@ -20,10 +20,8 @@ class Accuracy(Objective):
     Examples
     --------
     >>> from policytree import OptimalTreeClassifier
-    >>> from policytree.objectives import Accuracy
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
-    >>> objective = Accuracy()
-    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective="accuracy").fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.75
     """
@@ -53,10 +51,8 @@ class BalancedAccuracy(Objective):
     Examples
     --------
     >>> from policytree import OptimalTreeClassifier
-    >>> from policytree.objectives import BalancedAccuracy
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
-    >>> objective = BalancedAccuracy()
-    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective="balanced_accuracy").fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.75
     """

@@ -23,10 +23,8 @@ class AUC(RankingObjective):
     Examples
     --------
     >>> from policytree import OptimalTreeClassifier
-    >>> from policytree.objectives import AUC
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
-    >>> objective = AUC()
-    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective=objective).fit(X, y)
+    >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective="auc").fit(X, y)
     >>> round(tree.score(X, y), 3)
     0.75
     """

@@ -29,7 +29,7 @@ def resolve_objective(objective: str | Objective) -> Objective:
 
     Examples
     --------
-    >>> from policytree.objectives import resolve_objective
+    >>> from policytree.objectives.registry import resolve_objective
     >>> resolve_objective("f_score")
     FScore(beta=1.0)
     """

@@ -279,12 +279,12 @@ class CalibrationDisplay(OneAxes):
     Parameters
     ----------
     table : DataFrame
-        From :func:`policytree.diagnostics.calibration_table`.
+        From :func:`policytree.diagnostics.calibration.calibration_table`.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree.diagnostics import calibration_table
+    >>> from policytree.diagnostics.calibration import calibration_table
     >>> from policytree.plotting import CalibrationDisplay
     >>> T = ["drug", "drug", "none", "none"]
     >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
@@ -344,8 +344,8 @@ class OutcomeFitDisplay:
 
     Attributes
     ----------
-    table : DataFrame, see :func:`policytree.diagnostics.outcome_fit_table`
-    bins : DataFrame, see :func:`policytree.diagnostics.outcome_calibration_table`
+    table : DataFrame, see :func:`policytree.diagnostics.calibration.outcome_fit_table`
+    bins : DataFrame, see :func:`policytree.diagnostics.calibration.outcome_calibration_table`
     figure_, axes_ : matplotlib Figure and array of K Axes, after :meth:`plot`
 
     Examples

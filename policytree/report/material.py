@@ -26,8 +26,7 @@ from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.evaluation.targeting.qini import QiniCurve
 from policytree.evaluation.targeting.rate import Ranking
 from policytree.exceptions import InputError
-from policytree.study import Study
-from policytree.study.study import gain_text
+from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.tree import Tree
 from policytree.weighting.completion import unadjusted

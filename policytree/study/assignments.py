@@ -21,7 +21,8 @@ class Assignment(ABC):
 
     Examples
     --------
-    >>> from policytree.study import Assignment, Given, Offered
+    >>> from policytree.study import Assignment, Offered
+    >>> from policytree.study.assignments import Given
     >>> issubclass(Given, Assignment), issubclass(Offered, Assignment)
     (True, True)
     """
@@ -52,7 +53,7 @@ class Given(Assignment):
 
     Examples
     --------
-    >>> from policytree.study import Given
+    >>> from policytree.study.assignments import Given
     >>> Given("arm").assigned
     'arm'
     """
@@ -114,7 +115,7 @@ class Combined(Assignment):
 
     Examples
     --------
-    >>> from policytree.study import Combined
+    >>> from policytree.study.assignments import Combined
     >>> Combined(("drug", "physio")).column
     'drug and physio'
     """

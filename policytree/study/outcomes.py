@@ -82,7 +82,7 @@ class Number(Outcome):
 
     Examples
     --------
-    >>> from policytree.study import Number
+    >>> from policytree.study.outcomes import Number
     >>> Number("score").columns()
     {'outcome': 'score'}
     """

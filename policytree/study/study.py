@@ -50,8 +50,8 @@ class Study(CallArguments):
         A row per person (or per person and visit, with ``cluster``), columns with names: pandas, polars, pyarrow.
     treatment : str, sequence of str, or Assignment
         Column of the treatment that every row got; columns of several treatments at once, whose combinations become
-        the arms (:class:`policytree.study.Combined`); or another kind of assignment (:class:`policytree.study.Offered`,
-        where people could refuse).
+        the arms (:class:`policytree.study.assignments.Combined`); or another kind of assignment
+        (:class:`policytree.study.Offered`, where people could refuse).
     outcome : str or Outcome
         Column of the outcome, a number; or a kind of outcome: :class:`policytree.study.Event`,
         :class:`policytree.study.MayBeMissing`, :class:`policytree.study.TimeToEvent`.

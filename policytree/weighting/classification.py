@@ -58,33 +58,6 @@ def _reward_values(rewards) -> tuple[np.ndarray, np.ndarray]:
     return values, np.arange(values.shape[1]) if frame is None else frame.columns.to_numpy()
 
 
-def best_arm(rewards: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Each row's best treatment and what the second best would lose.
-
-    Parameters
-    ----------
-    rewards : DataFrame (pandas, polars) or array of shape (n, K)
-        Larger is better; ties go to the first column.
-
-    Returns
-    -------
-    label : ndarray of shape (n,)
-        Labels of the columns.
-    weight : ndarray of shape (n,)
-        Best minus second best reward. With K = 2 the weighted error is the regret exactly; with more treatments it only
-        bounds the regret from below: use :func:`policytree.weighting.weighted_labels`.
-
-    Examples
-    --------
-    >>> from policytree.weighting import best_arm
-    >>> best_arm([[2.0, 0.0, 1.5], [0.0, 1.0, 0.0]])
-    (array([0, 1]), array([0.5, 1. ]))
-    """
-    values, labels = _reward_values(rewards)
-    top = np.partition(values, -2, axis=1)
-    return labels[values.argmax(axis=1)], top[:, -1] - top[:, -2]
-
-
 @aligns_rows
 def weighted_labels(rewards: Table, *, sample_weight: Column | None = None) -> WeightedLabels:
     """Rewards as weighted labelled rows, exact up to a constant for any number of treatments.

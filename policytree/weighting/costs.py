@@ -45,7 +45,7 @@ def treatment_costs(costs: PerTreatment, n: int, treatments: Iterable[Any]) -> n
 
     Examples
     --------
-    >>> from policytree.weighting import treatment_costs
+    >>> from policytree.weighting.costs import treatment_costs
     >>> treatment_costs({"drug": 0.5, "none": 0.0}, 2, ["drug", "none"])
     array([[0.5, 0. ],
            [0.5, 0. ]])

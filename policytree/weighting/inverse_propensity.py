@@ -35,9 +35,8 @@ class InversePropensity:
     --------
     >>> import numpy as np
     >>> from policytree import RewardEstimator
-    >>> from policytree.weighting import InversePropensity
     >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
-    >>> model = RewardEstimator(method=InversePropensity(normalized=True), cv=2, random_state=0)
+    >>> model = RewardEstimator(method="self_normalized", cv=2, random_state=0)
     >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
     drug    4.0
     none    4.0

@@ -1,4 +1,4 @@
-"""Weights and losses for labelled data without treatments: inverse propensity of a feature, balanced classes, costs."""
+"""Weights and losses for labelled data without treatments: inverse propensity of a feature, costs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.class_weight import compute_class_weight
 
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import (
     as_numbers,
     as_series,
-    refuse_weightless,
     sorted_labels,
     treatment_codes,
     weights,
@@ -96,30 +94,6 @@ def feature_propensity_weights(
 
 
 @aligns_rows
-def class_balanced_weights(y: Column, *, sample_weight: Column | None = None) -> np.ndarray:
-    """Weights under which every class counts equally, n / (n_classes * rows of the class); shape (n,), mean one.
-
-    Parameters
-    ----------
-    y : column of n labels
-    sample_weight : column of n numbers, optional
-        Survey weights: classes are balanced in weight, and the result has the same total as ``sample_weight``.
-
-    Examples
-    --------
-    >>> from policytree.weighting import class_balanced_weights
-    >>> class_balanced_weights(["ill", "well", "well", "well"]).round(2)
-    array([2.  , 0.67, 0.67, 0.67])
-    """
-    codes, labels = treatment_codes(y, argument="y", what="class")
-    w = weights(sample_weight, len(codes), "y")
-    refuse_weightless(codes, labels, w, "class")
-    per_class = compute_class_weight("balanced", classes=np.arange(len(labels)), y=codes, sample_weight=w)
-    out = per_class[codes]
-    return out if w is None else out * w * (w.sum() / (out * w).sum())
-
-
-@aligns_rows
 def cost_matrix_losses(
     y: Column, costs: Table | Mapping | None, *, sample_weight: Column | None = None
 ) -> pd.DataFrame:
@@ -147,7 +121,7 @@ def cost_matrix_losses(
 
     Examples
     --------
-    >>> from policytree.weighting import cost_matrix_losses
+    >>> from policytree.weighting.label_weights import cost_matrix_losses
     >>> missed = {("ill", "well"): 10.0, ("well", "ill"): 1.0}
     >>> cost_matrix_losses(["ill", "well"], missed)
        ill  well

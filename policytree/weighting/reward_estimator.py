@@ -94,10 +94,11 @@ class RewardEstimator(NestedParameters):
         :class:`policytree.plotting.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows
         of every treatment in each training part.
     method : str or Scheme
-        "doubly_robust" (see :class:`policytree.weighting.DoublyRobust`), another name in
-        ``policytree.weighting.SCHEMES``, or an instance of a scheme. "instrument" learns the effect of a treatment
-        from who was offered it (``fit(instrument=)``), where people choose for reasons that bear on the outcome:
-        :class:`policytree.weighting.InstrumentalVariable`. Rewards are then gains over the first of two
+        "doubly_robust" (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "doubly_robust_normalized",
+        "inverse_propensity", "self_normalized", "direct", or an instance of a scheme. "instrument" learns the effect
+        of a treatment from who was offered it (a study's ``Offered``), where people choose for reasons that bear on
+        the outcome:
+        :class:`policytree.weighting.instrument.InstrumentalVariable`. Rewards are then gains over the first of two
         treatments; all that is said of treatments under ``propensity``, ``regression`` and ``min_propensity`` is about
         offers.
     min_propensity : float in [0, 1/K)
@@ -112,8 +113,8 @@ class RewardEstimator(NestedParameters):
         Draws the folds and drives the default learners; the user's own learners keep their own.
     estimand : {"all", "treated", "overlap", "compliers"}
         Whom the rewards are about: all rows; those who got the treatment ``treated``
-        (:class:`policytree.weighting.DoublyRobustTreated`); those who might well have got any
-        (:class:`policytree.weighting.DoublyRobustOverlap`); with ``method="instrument"``, those who follow the
+        (:class:`policytree.weighting.treated.DoublyRobustTreated`); those who might well have got any
+        (:class:`policytree.weighting.overlap.DoublyRobustOverlap`); with ``method="instrument"``, those who follow the
         instrument (rewards are per person of all, others count as zero). :func:`policytree.average_effect` turns the
         rewards and ``population_`` into an effect with its standard error.
     treated : label, optional

@@ -40,9 +40,8 @@ class DoublyRobustTreated:
     >>> import numpy as np
     >>> from sklearn.linear_model import LinearRegression
     >>> from policytree import RewardEstimator
-    >>> from policytree.weighting import DoublyRobustTreated
     >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
-    >>> model = RewardEstimator(LinearRegression(), method=DoublyRobustTreated("drug"), cv=2, random_state=0)
+    >>> model = RewardEstimator(LinearRegression(), estimand="treated", treated="drug", cv=2, random_state=0)
     >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
     drug    4.0
     none    3.0

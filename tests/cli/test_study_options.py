@@ -11,13 +11,24 @@ import pandas as pd
 import pytest
 import typer.main
 
-import policytree.study as kinds
 from policytree import Study
 from policytree.cli.app import app
 from policytree.cli.study import options_of, study_from_dataset, study_of_table
 from policytree.cli.study_options import KINDS, STUDY, StudyOptions, in_options, option
 from policytree.exceptions import InputError
-from policytree.study import Assignment, Combined, Event, MayBeMissing, Offered, Outcome, Population, TimeToEvent
+from policytree.study import (
+    Assignment,
+    Event,
+    MayBeMissing,
+    Offered,
+    Outcome,
+    Population,
+    TimeToEvent,
+    assignments,
+    outcomes,
+    populations,
+)
+from policytree.study.assignments import Combined
 from tests.cli.running import run
 
 OF_OFFERS = {"offer_cost", "taker_cost"}  # what a rule over offers costs: arguments of offer_rule
@@ -29,8 +40,7 @@ def options(command: str) -> set[str]:
 
 def kinds_of_a_study():
     """Every kind that a study takes, and the arguments that are more than the column of the outcome or treatment."""
-    for name in dir(kinds):
-        kind = getattr(kinds, name)
+    for name, kind in {**vars(outcomes), **vars(assignments), **vars(populations)}.items():
         if not (isinstance(kind, type) and issubclass(kind, (Outcome, Assignment, Population))):
             continue
         if not inspect.isabstract(kind):

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from policytree import PolicyTree
 from policytree.exceptions import InputError, SearchWarning
-from policytree.guesses import GUESSES, ReferenceGuesses
+from policytree.guesses import ReferenceGuesses
 from policytree.guesses.guess import merged
 from policytree.guesses.reference import resolve_guesses
-from policytree.guesses.registry import ALL
+from policytree.guesses.registry import ALL, GUESSES
 from policytree.problem.types import Guesses, Status
 from policytree.solvers.guided.solve import solve_with_guesses
 from tests import checker, strategies

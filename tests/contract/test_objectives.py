@@ -8,15 +8,9 @@ import pytest
 
 from policytree import OptimalTreeClassifier, Status
 from policytree.exceptions import SearchWarning
-from policytree.objectives import (
-    AUC,
-    BalancedAccuracy,
-    FScore,
-    MonotoneObjective,
-    OmegaFScore,
-    PartialAUC,
-    WeightedAccuracy,
-)
+from policytree.objectives import FScore, MonotoneObjective, OmegaFScore, PartialAUC, WeightedAccuracy
+from policytree.objectives.accuracy import BalancedAccuracy
+from policytree.objectives.auc import AUC
 from tests import ranking_oracles
 
 

@@ -11,15 +11,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from policytree.objectives import (
-    AUC,
-    BalancedAccuracy,
-    FScore,
-    MonotoneObjective,
-    OmegaFScore,
-    PartialAUC,
-    WeightedAccuracy,
-)
+from policytree.objectives import FScore, MonotoneObjective, OmegaFScore, PartialAUC, WeightedAccuracy
+from policytree.objectives.accuracy import BalancedAccuracy
+from policytree.objectives.auc import AUC
 from policytree.objectives.objective import Objective
 from policytree.problem.types import GATES, Guesses, Problem, SearchLimits, SizeGates, Status
 from policytree.solvers import solve_direct
