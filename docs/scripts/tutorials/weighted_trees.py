@@ -47,7 +47,7 @@ print(pd.DataFrame(table).T.round(0).assign(trained=[(each.label == "training").
 # -------------
 #
 # *Direct* searches with the weights as they are. *Duplication* rounds them to whole copies of rows, so that any
-# solver for unweighted rows would do; Theorem 1 bounds what rounding costs. *Sampling* draws rows by weight; Theorem
+# solver for unweighted rows would do; Theorem 2 bounds what rounding costs. *Sampling* draws rows by weight; Theorem
 # 3 bounds, with 95 % confidence, how far the tree of the sample is from that of the rows. Objectives are weighted
 # error rates, and every gap is what the solver itself can prove on these rows.
 
