@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from policytree import PolicyTree, policy_difference
-from policytree.constraints import MaxShare
+from policytree.constraints import Budget, MaxShare
 from policytree.evaluation import budget_path, policy_shares, policy_spend
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 from policytree.plotting import BudgetPathDisplay
@@ -48,7 +48,7 @@ def show_budgets(study, halves: Halves, model: PolicyTree, budgets, baseline: st
     """The best tree of each budget, with its certificate, and what others say of it."""
     rows = []
     for budget in budgets:
-        tree = PolicyTree(**{**model.get_params(), "budget": budget})
+        tree = PolicyTree(**{**model.get_params(), "constraints": [Budget(budget)]})
         tree.fit(halves.X, halves.rewards, budget_costs=halves.costs)
         chosen = tree.predict(halves.judges)
         spend = policy_spend(chosen, halves.costs, **halves.options)

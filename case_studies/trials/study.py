@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -277,7 +278,28 @@ def main(study) -> None:
         study.step(make.__name__)
         rows.append(judged(study, make))
     study.heading("All of them")
-    study.table(pd.DataFrame(rows), "trials", digits=3, index=False)
+    table = pd.DataFrame(rows)
+    study.table(table, "trials", digits=3, index=False)
+    study.figure(picture(table), "trials")
+
+
+def picture(table: pd.DataFrame):
+    """Every trial's effect and what its tree adds, in half widths of their 95 % intervals: beyond one is shown."""
+    figure, axes = plt.subplots(figsize=(7.0, 0.5 + 0.27 * len(table)), layout="constrained")
+    shown = {
+        "treatment less control": (table["effect"], table["to"] - table["from"], "#1f5f7a"),
+        "tree less the best treatment": (table["tree less best"], table["upper"] - table["lower"], "#8a4b08"),
+    }
+    places = np.arange(len(table))[::-1]
+    for k, (label, (value, width, color)) in enumerate(shown.items()):
+        size = np.divide(value, width / 2.0, out=np.zeros(len(table)), where=width.to_numpy() > 0)
+        axes.plot(size, places + 0.12 - 0.24 * k, "o", ms=4.5, color=color, label=label)
+    axes.axvspan(-1.0, 1.0, color="#eeeeee", zorder=0)
+    axes.set_yticks(places, table["trial"].str.replace("_", " "), fontsize=8)
+    axes.set_xlabel("difference in half widths of its interval; within the grey band nothing is shown", fontsize=8)
+    axes.legend(loc="center left", fontsize=8, frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def judged(study, make: Callable[[], Study]) -> dict:
