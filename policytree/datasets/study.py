@@ -19,7 +19,7 @@ DAYS_A_YEAR = 365.25
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dataset(Shown):
-    """The columns of a built-in study; :meth:`study` makes a :class:`policytree.Study` of one outcome.
+    """The columns of a built-in study; ``study()`` makes a :class:`policytree.Study` of one outcome.
 
     Attributes
     ----------

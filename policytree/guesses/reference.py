@@ -37,7 +37,7 @@ class ReferenceGuesses:
     thresholds : bool, default True
         Keep the thresholds that the model needs: by column elimination; for "additive", those at which it jumps.
     depth : bool, default False
-        Limit the depth to that of :func:`policytree.guesses.depth.guess_depth`.
+        Limit the depth to that of ``guess_depth`` (``policytree/guesses/depth.py``).
     lower_bounds : bool, default False
         Take the model's weighted loss plus one leaf penalty as a lower bound of every subproblem. Saves time, and costs
         some of the objective: for searches that do not end without it.

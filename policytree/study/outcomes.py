@@ -133,7 +133,7 @@ class MayBeMissing(Outcome):
     Parameters
     ----------
     of : str or Outcome
-        The column, or the kind of the outcome where it is known: :class:`Number` or :class:`Event`.
+        The column, or the kind of the outcome where it is known: a number or an :class:`Event`.
 
     Examples
     --------
