@@ -134,3 +134,11 @@ def test_fits_with_hidden_covariates_are_told_of():
     nothing = study() | {"Y": np.random.default_rng(0).normal(size=300)}
     assert by_columns(cross_val_policy_value, learner, **nothing, **options, benchmarks=2).hidden is None
     assert told == [(1, 5), (2, 5), (5, 5)]
+
+
+def test_models_of_ones_own_choice_are_no_second_opinion():
+    """One learner by its name has nobody beside it: the gate says nothing, and does not repeat the verdict."""
+    options = {"cv": 2, "n_repeats": 1, "random_state": 0, "control": 0, "benchmarks": 0}
+    learner = DRPolicyTree("linear", "logit", max_depth=1, cv=2, random_state=0)
+    found = by_columns(cross_val_policy_value, learner, **study(), **options)
+    assert found.second_opinions == () and "other models" not in {gate.name for gate in found.verdict.gates}

@@ -8,6 +8,7 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from policytree import (
     DRPolicyTree,
@@ -350,3 +351,16 @@ def test_a_built_in_study_is_a_study(name):
             assert column is not None or given.get(role) is None, role
     with pytest.raises(InputError, match="has no outcome 'money'"):
         dataset.study("money")
+
+
+def test_labels_that_are_whole_numbers_may_be_typed_as_such():
+    """Stata, and columns with gaps, make floats of 0 and 1."""
+    table = pd.DataFrame({"arm": [0.0, 1.0] * 20, "y": np.arange(40.0), "x": np.arange(40.0)[::-1]})
+    chances = {0: 0.5, 1: 0.5}
+    made = Study(table, treatment="arm", outcome="y", direction="maximize", propensity=chances, arm_costs={1: 5.0})
+    model = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0).fit(made)
+    free = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0).fit(made.replace(arm_costs={}))
+    assert set(model.reward_estimator_.propensity_[1.0]) == {0.5}
+    assert model.objective_value_ == pytest.approx(free.objective_value_ - 5.0 * (model.predict(made.X) == 1.0).mean())
+    with pytest.raises(InputError, match="propensity names the treatment '2'"):
+        Study(table, treatment="arm", outcome="y", propensity={0: 0.5, 2: 0.5})

@@ -237,7 +237,7 @@ def study_from_dataset(name: str, data_dir: str | None, options: StudyOptions) -
     dataset = load_dataset(name, data_dir=data_dir)
     outcome = options.outcome or dataset.outcome
     given = {each.name: getattr(options, each.name) for each in fields(options)}
-    given = {name: value for name, value in given.items() if value not in (None, (), False)}
+    given = {name: value for name, value in given.items() if value is not None and value is not False and value != ()}
     own: dict[str, Any] = {"treatment": dataset.treatment, "outcome": outcome, "cluster": dataset.groups}
     if options.treatment in (None, dataset.treatment):
         own |= {"instrument": dataset.instrument, "randomized": dataset.randomized}

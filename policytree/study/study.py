@@ -479,7 +479,7 @@ class Study(CallArguments):
 def _refuse_unknown(label: Any, observed: Observed, role: str) -> None:
     """Refuse the label of a treatment, or an offer, that nobody got; labels are compared as text."""
     known = [str(each) for each in observed.treatments]
-    if str(label) not in known:
+    if str(label) not in known and label not in observed.treatments.tolist():  # 1 is the label 1.0
         what = observed.what
         raise InputError(f"{role} names the {what} {str(label)!r}; the {what}s are {', '.join(known)}.")
 

@@ -319,7 +319,11 @@ def _opinions(
     every = [j for parts in judged_by for j in parts]
     found = []
     for of in LEARNERS_OF:
-        learners = list(dict.fromkeys(learner for which, learner in every[0].other_rewards if which == of))
+        learners = [  # refits of fewer rows may have afforded more
+            learner
+            for which, learner in every[0].other_rewards
+            if which == of and all((of, learner) in j.other_rewards for j in every)
+        ]
         votes = Counter(j.second_best[of] for j in every if j.second_best.get(of) in learners)
         if len(learners) > 1:
             learners = [learner for learner, _ in votes.most_common(1)]

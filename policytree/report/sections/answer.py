@@ -24,12 +24,6 @@ from policytree.trees.text import action_label, rule_sentence
 NO_VALUE = "None: without held-out values nobody knows whether this tree is worth using."
 
 
-def verdict_text(material: Material) -> str:
-    """The sentence that says which rule to use, or that this is not known."""
-    values = material.only(PolicyValueTable)
-    return NO_VALUE if values is None else str(spoken(material, values.verdict))
-
-
 def spoken(material: Material, verdict: Verdict) -> Verdict:
     """A verdict with the outcome's unit, and the rule in words as the report shows the tree."""
     words = replace(verdict.words, unit=short_unit(material.study.about.unit))

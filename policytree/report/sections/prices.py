@@ -155,5 +155,5 @@ def _break_even(data: dict[str, Any]) -> Table:
             interval = bounds_text(max(low, 0.0), high, digits) if finite else "no limits"
             cells.append((arm, rule, f"{price:,.{digits}f}", interval))
     level = f"{100 * data['level']:g}% interval"
-    title = f"Break-even prices, at which {data['own']} is worth as much as another rule"
+    title = f"Break-even prices (others zero), at which {data['own']} is worth as much as another rule"
     return Table(("price of", "compared with", "break-even price", level), tuple(cells), title, numbers=tuple(numbers))

@@ -202,6 +202,7 @@ document.querySelectorAll(".prices").forEach((place, k) => {
     note.textContent = prices.some((price) => price > 0) ? `The policy tree was learnt at another price (${data.learnt}); a search at these prices may find a better one.` : "";
   }
 
+  const reset = () => form.querySelectorAll("input").forEach((slider) => { slider.value = 0; slider.oninput(); });
   data.arms.forEach((arm, j) => {
     const label = make("label", `Price of ${arm}${data.unit ? `, ${data.unit}` : ""}: `, form), said = make("output", "0", label);
     const list = make("datalist", "", form, { id: `marks-${k}-${j}` });
@@ -209,7 +210,7 @@ document.querySelectorAll(".prices").forEach((place, k) => {
     for (const [of, rule, price] of data.marks) {
       if (of !== arm || price > data.most) continue;
       make("option", "", list, { value: price, label: rule });
-      press(`break-even with ${rule}: ${number(price)}`, form, () => set(price));
+      press(`break-even with ${rule}: ${number(price)}`, form, () => { reset(); set(price); }); // marks are at no other price
     }
     function set(price) {
       prices[j] = price;
@@ -220,7 +221,7 @@ document.querySelectorAll(".prices").forEach((place, k) => {
     }
     slider.oninput = () => set(Number(slider.value));
   });
-  press("No prices", form, () => { form.querySelectorAll("input").forEach((slider) => { slider.value = 0; slider.oninput(); }); });
+  press("No prices", form, reset);
   show();
 });
 
