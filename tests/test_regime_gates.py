@@ -61,3 +61,8 @@ def test_few_people_whom_nobody_assigned_by_lot_are_fragile():
     assert verdict.strength == "fragile"
     assert "with 400 rows and estimated probabilities" in str(verdict)
     assert judged(two_stages(n=600, stated=None)).strength == "supported"
+
+
+def test_stages_that_are_no_estimators_are_refused_before_anything_is_asked_of_them():
+    with pytest.raises(InputError, match="stages must be a DRPolicyTree or a list of them"):
+        cross_val_regime_value(TreatmentRegime("tree"), two_stages(), cv=2, n_repeats=1)

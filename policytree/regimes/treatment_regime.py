@@ -209,10 +209,8 @@ class TreatmentRegime(NestedParameters):
 
     def estimators(self, n_stages: int) -> list[DRPolicyTree]:
         """Unfitted clones, one per stage."""
-        given = DRPolicyTree() if self.stages is None else self.stages
-        each = [given] * n_stages if isinstance(given, DRPolicyTree) else list(given)
-        if not all(isinstance(one, DRPolicyTree) for one in each):
-            raise InputError(f"stages must be a DRPolicyTree or a list of them, one per stage; got {quoted(given)}.")
+        given = self._given()
+        each = given * n_stages if self.stages is None or isinstance(self.stages, DRPolicyTree) else given
         if len(each) != n_stages:
             raise InputError(
                 f"The regime has {len(each)} estimators, but there are {n_stages} stages; give one for each."
@@ -228,14 +226,20 @@ class TreatmentRegime(NestedParameters):
     @property
     def direction(self) -> str:
         """Whether larger outcomes are better ("maximize") or smaller ones ("minimize")."""
-        n_stages = 1 if self.stages is None or isinstance(self.stages, DRPolicyTree) else len(self.stages)
-        return self.estimators(n_stages)[0].direction or "maximize"
+        return self.estimators(len(self._given()))[0].direction or "maximize"
 
     @property
     def stated_direction(self) -> str | None:
         """The direction that somebody gave an estimator of a stage; None if nobody did."""
-        each = [self.stages] if self.stages is None or isinstance(self.stages, DRPolicyTree) else self.stages
-        return next((one.direction for one in each if one is not None and one.direction is not None), None)
+        return next((one.direction for one in self._given() if one.direction is not None), None)
+
+    def _given(self) -> list[DRPolicyTree]:
+        """The estimators as they were given: one for all stages, or one for each."""
+        given = DRPolicyTree() if self.stages is None else self.stages
+        each = [given] if isinstance(given, DRPolicyTree) else list(given)
+        if not all(isinstance(one, DRPolicyTree) for one in each):
+            raise InputError(f"stages must be a DRPolicyTree or a list of them, one per stage; got {quoted(given)}.")
+        return each
 
     def visible(self, s: int) -> Any:
         """What the rule of stage ``s`` (0, 1, ...) may look at: "all", "current" or a list of columns."""

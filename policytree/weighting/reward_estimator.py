@@ -896,12 +896,9 @@ class RewardEstimator(NestedParameters):
         return {of: learner for of, learner in found.items() if learner is not None}
 
     def learners(self) -> list[tuple[str, str]]:
-        """What the models of a default mixture are of, "treatment" or "outcomes", with each of its learners."""
-        return [
-            (of, learner)
-            for of, models in self._mixtures().items()
-            for learner in getattr(next(iter(models), None), "learners", ())
-        ]
+        """What models are of, "treatment" or "outcomes", with each learner of a mixture of several."""
+        mixtures = self._mixtures()
+        return [(of, learner) for of in self.second_best_learners_ for learner in mixtures[of][0].learners]
 
     def by_learner(self, of: str, learner: str) -> Self:
         """A copy that judges new rows by one learner of a default mixture, and otherwise by the same models.

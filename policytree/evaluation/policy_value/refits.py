@@ -344,10 +344,7 @@ def refit(
         outcomes = _expected_outcomes(fitted, data, rows)
         rewards, nuisances = data.held_out_rewards(fitted, rows, outcomes).to_numpy(), _estimated(fitted)
         second_best = {} if nuisances is None else nuisances.second_best_learners_
-        if others is None:  # all learners of mixtures that have more than one
-            asked = [] if nuisances is None else [each for each in nuisances.learners() if each[0] in second_best]
-        else:
-            asked = list(others.items())
+        asked = others.items() if others is not None else [] if nuisances is None else nuisances.learners()
         other_rewards = {each: _rewards_by(each, fitted, data, rows, outcomes) for each in asked}
         learnt = _learn_rivals(rivals, fitted, data, fit)
         return Judged(

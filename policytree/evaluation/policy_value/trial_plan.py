@@ -209,15 +209,18 @@ def _spread(values: PolicyValueTable, label: Any, otherwise: np.ndarray | None) 
 
 def _people(effect: float, power: float, alpha: float) -> int:
     """People in each arm, two at least."""
-    from statsmodels.stats.power import TTestIndPower  # only plans need it, and it loads slowly
-
     if _power(effect, 2, alpha) >= power:
         return 2
-    return ceil(float(TTestIndPower().solve_power(effect, None, alpha / 2.0, power, alternative="larger")))
+    return ceil(float(_t_test().solve_power(effect, None, alpha / 2.0, power, alternative="larger")))
 
 
 def _power(effect: float, n: float, alpha: float) -> float:
     """Probability that a two-sided test shows the rule to be better, with so many people in each arm."""
+    return float(_t_test().power(effect, n, alpha / 2.0, alternative="larger"))
+
+
+def _t_test() -> Any:
+    """Powers of t-tests of two arms; only plans need them, and they load slowly."""
     from statsmodels.stats.power import TTestIndPower
 
-    return float(TTestIndPower().power(effect, n, alpha / 2.0, alternative="larger"))
+    return TTestIndPower()
