@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 
 from policytree.common.safe_text import visible
-from policytree.evaluation.leaves.summary import LeafValue, leaf_values
+from policytree.evaluation.leaves.summary import TRAINING_ROWS, LeafValue, leaf_values
 from policytree.exceptions import InputError
 from policytree.plotting.common import (
     LEGEND_SIZE,
@@ -26,8 +26,9 @@ from policytree.plotting.common import (
     wrapped,
 )
 from policytree.plotting.svg import SETTINGS, to_svg
+from policytree.trees.labels import as_labels, labelled
 from policytree.trees.short_thresholds import with_short_thresholds
-from policytree.trees.text import counted, export_text, missing_label, split_label
+from policytree.trees.text import counted, export_text, missing_label, rule_sentence, split_label
 from policytree.trees.tree import Tree
 
 GAP = 0.18  # inches between neighbouring leaves
@@ -128,6 +129,10 @@ class PolicyTreeDisplay(OneAxes):
     ax_ : matplotlib Axes
     boxes_ : dict of int to matplotlib Text
         The drawn box of every node.
+    caption_ : str
+        What a reader of the picture must know, to be copied below it.
+    alt_ : str
+        The same tree in words, for readers who cannot see it.
 
     Examples
     --------
@@ -152,7 +157,9 @@ class PolicyTreeDisplay(OneAxes):
         self.notes = notes or {}
 
     @classmethod
-    def from_tree(cls, tree: Tree, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
+    def from_tree(
+        cls, tree: Tree, *, leaf_summary: Any = None, labels: Any = None, ax: Any = None, **options: Any
+    ) -> PolicyTreeDisplay:
         """Draw a tree.
 
         Parameters
@@ -162,16 +169,27 @@ class PolicyTreeDisplay(OneAxes):
             From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: the values that the leaves
             show, with intervals. If held out, also the gain over the best other arm and the second-best arm; if of
             training rows, leaves say so.
+        labels : "humanize", path, or mapping of str to str or Label, optional
+            What columns are called in place of their names: names made readable ("weight_kg" is "Weight (kg)"), a CSV
+            file (:func:`policytree.trees.labels.read_labels`), or labels by column; by default names as they are.
         ax : matplotlib Axes, optional
         **options
             Arguments of :meth:`plot`: ``title``, ``treatment_colors`` (a mapping of labels to colours), ``fontsize``,
-            ``unit`` and ``value_name`` (of the outcome), ``limits`` (of the intervals' common axis).
+            ``unit`` and ``value_name`` (of the outcome), ``limits`` (of the intervals' common axis), ``width``.
         """
-        return cls(tree, leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
+        values = leaf_values(tree, leaf_summary)
+        return cls(tree if labels is None else labelled(tree, as_labels(labels)), values).plot(ax=ax, **options)
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, leaf_summary: Any = None, X: Any = None, ax: Any = None, **options: Any
+        cls,
+        estimator: Any,
+        *,
+        leaf_summary: Any = None,
+        X: Any = None,
+        labels: Any = None,
+        ax: Any = None,
+        **options: Any,
     ) -> PolicyTreeDisplay:
         """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean on training rows.
 
@@ -185,6 +203,8 @@ class PolicyTreeDisplay(OneAxes):
             Arguments of :meth:`plot`.
         X : DataFrame or array-like of shape (n, p), optional
             The table of ``fit``: thresholds are then as short as these rows allow.
+        labels : "humanize", path, or mapping of str to str or Label, optional
+            As of :meth:`from_tree`.
         """
         tree = estimator.tree_
         values = leaf_values(tree, leaf_summary)
@@ -192,7 +212,7 @@ class PolicyTreeDisplay(OneAxes):
             values = _training_values(tree, estimator)
         if X is not None:
             tree = with_short_thresholds(tree, estimator.encoder_.encode(X))
-        return cls(tree, values).plot(ax=ax, **options)
+        return cls(tree if labels is None else labelled(tree, as_labels(labels)), values).plot(ax=ax, **options)
 
     def plot(
         self,
@@ -258,8 +278,28 @@ class PolicyTreeDisplay(OneAxes):
             ax.set_title(str(title), fontsize=fontsize + 2, parse_math=False)
         in_inches(ax, layout.width, layout.height)
         self.boxes_ = self.draw(ax, layout, (left, 0.0), colors, fontsize)
+        self.alt_ = f"Decision tree. {export_text(self.tree)}"
+        self.caption_ = self._caption(unit, value_name)
         self._use(ax)
         return self
+
+    def _caption(self, unit: str, value_name: str) -> str:
+        """The rule, what boxes say, and on which rows."""
+        said = [rule_sentence(self.tree), "Every question sends those who answer yes and no to the next box."]
+        if self.tree.node_count == 1:
+            said.pop()
+        shown = ["the treatment"]
+        if total := int(self.tree.n_node_samples[0]):
+            shown.append(f"the number of {unit} (of {counted(total, unit)})")
+        held_out = [value for value in self.leaf_values.values() if value.held_out]
+        if self.leaf_values:
+            rows = "from rows that did not choose the tree" if held_out else TRAINING_ROWS
+            interval = " with its 95% confidence interval" if held_out else ""
+            shown.append(f"the {value_name}{interval} ({rows})")
+        said.append(f"Leaves state {', '.join(shown[:-1])}{' and ' * (len(shown) > 1)}{shown[-1]}.")
+        if self.fragile:
+            said.append("Hatched leaves are unsure: other people would often have led to another treatment there.")
+        return " ".join(filter(None, said))
 
     def laid_out(
         self,
