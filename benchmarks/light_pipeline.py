@@ -17,7 +17,7 @@ import numba as nb
 import numpy as np
 
 from policytree.evaluation.policy_value.validation import REPEATED, Validation, draw_validation
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class HeldOut:
     trees : list of list of ndarray
         Of every repetition and fold: root column, left column, right column, their thresholds, four arms.
     validation : Validation
-    seen : Observed
+    seen : StudyData
     """
 
     scores: np.ndarray
