@@ -285,17 +285,14 @@ class PolicyTreeDisplay(OneAxes):
 
     def _caption(self, unit: str, value_name: str) -> str:
         """The rule, what boxes say, and on which rows."""
-        said = [rule_sentence(self.tree), "Every question sends those who answer yes and no to the next box."]
-        if self.tree.node_count == 1:
-            said.pop()
-        shown = ["the treatment"]
+        said, shown = [rule_sentence(self.tree)], ["the treatment"]
         if total := int(self.tree.n_node_samples[0]):
-            shown.append(f"the number of {unit} (of {counted(total, unit)})")
+            shown.append(f"how many of {counted(total, unit)} get it")
         held_out = [value for value in self.leaf_values.values() if value.held_out]
         if self.leaf_values:
             rows = "from rows that did not choose the tree" if held_out else TRAINING_ROWS
             interval = " with its 95% confidence interval" if held_out else ""
-            shown.append(f"the {value_name}{interval} ({rows})")
+            shown.append(f"their mean {value_name}{interval} ({rows})")
         said.append(f"Leaves state {', '.join(shown[:-1])}{' and ' * (len(shown) > 1)}{shown[-1]}.")
         if self.fragile:
             said.append("Hatched leaves are unsure: other people would often have led to another treatment there.")
