@@ -30,7 +30,7 @@ from policytree.evaluation.policy_value.validation import SPLIT, Validation
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 if TYPE_CHECKING:
     from policytree.plotting.values import PolicyValueDisplay
@@ -107,7 +107,7 @@ class PolicyValueTable(Shown):
         Positions of the rows that were judged: all in cross-fitting, fewer otherwise.
     validation : Validation
         How rows were held out.
-    observed : Observed
+    observed : StudyData
         What was observed, of all rows.
     agreement : float or None
         If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
@@ -154,7 +154,7 @@ class PolicyValueTable(Shown):
     repetitions: tuple[Repetition, ...] = field(repr=False)
     judged: np.ndarray = field(repr=False)
     validation: Validation = field(repr=False)
-    observed: Observed = field(repr=False)
+    observed: StudyData = field(repr=False)
     agreement: float | None = None
     second_opinions: tuple[SecondOpinion, ...] = ()
     optimism: Mapping[str, Optimism] = field(default_factory=dict, repr=False)
