@@ -11,9 +11,9 @@ import pytest
 
 from policytree import RewardEstimator, average_effect, load_dataset, policy_difference
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.weighting.observed import observe
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import observe
 from policytree.weighting.treated import DoublyRobustTreated
 
 Y, T = [3.0, 1.0, 4.0, 2.0], [1, 0, 1, 0]

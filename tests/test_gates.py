@@ -19,7 +19,7 @@ from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
 from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 from tests.cli.running import run
 
 HARM = (

@@ -16,7 +16,6 @@ from policytree.model_selection.folds import make_folds
 from policytree.weighting import stacking
 from policytree.weighting.boosting import boost
 from policytree.weighting.learners import imputer
-from policytree.weighting.observed import observe
 from policytree.weighting.stacking import (
     OUTCOME_LEARNERS,
     CovariateScaler,
@@ -26,6 +25,7 @@ from policytree.weighting.stacking import (
     convex_weights,
     ridge_path,
 )
+from policytree.weighting.study_data import observe
 
 
 def test_rare_categories_stay_small_on_the_scale_of_penalties(rng):

@@ -38,7 +38,7 @@ from policytree.evaluation import (
 from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.plotting import TargetOverlapDisplay
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 
 SHIFT = np.array([0.7, -0.5, 0.0])
 

@@ -15,7 +15,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, load_dataset
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
 from policytree.weighting.time_to_event.outcome import TARGETS, TimeToEvent
 from policytree.weighting.time_to_event.product_limit import numbers_at_risk, product_limit

@@ -16,9 +16,9 @@ from sklearn.tree import DecisionTreeRegressor
 from policytree import RewardEstimator
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.doubly_robust import DoublyRobust
-from policytree.weighting.observed import observe
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import observe
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 

@@ -20,9 +20,9 @@ from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.crossfit import median_rule
 from policytree.weighting import MatchingRewards
 from policytree.weighting.inverse_propensity import InversePropensity
-from policytree.weighting.observed import observe
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import observe
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 

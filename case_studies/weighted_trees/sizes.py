@@ -58,18 +58,19 @@ def compare(study, n: int) -> pd.DataFrame:
     estimator = RewardEstimator(method="inverse_propensity")
     rewards = estimator.fit_predict(Y, T, propensity=np.full((n, 2), 0.5))
     X_new, new, _ = people(NEW_PEOPLE, seed=3)
+    weight = float(np.ptp(np.asarray(rewards), axis=1).mean())
     rows = []
     for name, options in METHODS.items():
         study.step(f"{n:,} rows: {name}")
         tree = PolicyTree(max_depth=DEPTH, **options)
         seconds = min(timed(tree, X, rewards) for _ in range(REPEATS))
         test = new[np.arange(len(new)), tree.predict(X_new).astype(int)].mean()
-        told = tree.solution_.guarantees
+        told, counted = tree.solution_.guarantees, tree.solution_.counters
         rows.append({"rows": n, "solver": name, "seconds": seconds, "objective": tree.objective_value_,
                      "gap": tree.optimality_gap_, "proved": proved(tree), "test value": test,
-                     "rows solved": int(told.get("duplicated_rows", told.get("sample_size", n))),
+                     "rows solved": counted.get("duplicated_rows", counted.get("drawn_rows", n)),
                      "weight dropped": told.get("dropped_weight", np.nan),
-                     "error bound": told.get("rounding_error", told.get("theorem_3", np.nan))})  # fmt: skip
+                     "error bound": told.get("rounding_error", told.get("theorem_3", np.nan)) / weight})  # fmt: skip
     study.show(f"{n:,} rows: the same treatment for all is worth {new.mean(axis=0).max():.4f} on new people, the "
                f"best treatment of each {new.max(axis=1).mean():.4f}")  # fmt: skip
     return pd.DataFrame(rows)

@@ -25,9 +25,9 @@ from policytree.exceptions import InputError, quoted
 from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.inverse_propensity import InversePropensity
-from policytree.weighting.observed import check_outcome_arguments
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.reward_arguments import is_instrumental
+from policytree.weighting.study_data import check_outcome_arguments
 from policytree.weighting.time_to_event.outcome import check_horizon, resolve_target
 
 VERSION = 1

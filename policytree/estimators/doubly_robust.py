@@ -37,10 +37,10 @@ from policytree.study_check.directions import agreed_direction, direction_of, na
 from policytree.trees.tree import Tree
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.instrument import COMPLIERS
-from policytree.weighting.observed import observe
 from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import study_mask
+from policytree.weighting.study_data import observe
 from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import is_structured, warn_of_direction
 

@@ -40,8 +40,8 @@ from policytree.regimes.sequences import sequence_overlap
 from policytree.regimes.stages import Stage
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
 from policytree.trees.tree import Tree
-from policytree.weighting.observed import REFUSE, WEIGHT
 from policytree.weighting.propensities import warn_of_small
+from policytree.weighting.study_data import REFUSE, WEIGHT
 
 if TYPE_CHECKING:
     from policytree.plotting.regimes import RegimeDisplay

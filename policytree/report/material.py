@@ -30,7 +30,7 @@ from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.tree import Tree
 from policytree.weighting.completion import unadjusted
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.study_data import StudyData, observe
 from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured
 
 RESULTS = (
@@ -136,9 +136,9 @@ class Described:
     Attributes
     ----------
     about : About
-    observed : Observed
+    observed : StudyData
         What was given: times are times, missing outcomes are missing.
-    seen : Observed
+    seen : StudyData
         The same with outcomes that are known for everybody: means of arms are areas under their curves of Kaplan and
         Meier, or means of the outcomes that are not missing (:func:`policytree.weighting.completion.unadjusted`).
     X : DataFrame of shape (n, p)
@@ -150,8 +150,8 @@ class Described:
     """
 
     about: About
-    observed: Observed
-    seen: Observed
+    observed: StudyData
+    seen: StudyData
     X: pd.DataFrame
     W: pd.DataFrame | None
     direction: str
@@ -204,7 +204,7 @@ class Described:
         return self.observed.instrument is not None
 
     @property
-    def assigned(self) -> Observed:
+    def assigned(self) -> StudyData:
         """Outcomes as in ``seen`` by what was assigned: offers where there are some, else treatments."""
         return unadjusted(self.observed.by_offer()) if self.by_offers else self.seen
 

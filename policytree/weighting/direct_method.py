@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,6 @@ class DirectMethod:
     needs_regression: bool = True
     needs_propensity: bool = False
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Predicted outcomes, shape (n, K), in the outcome's unit."""
         return np.array(nuisances.regression, dtype=np.float64)

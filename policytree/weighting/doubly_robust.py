@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.weighting.inverse_propensity import normalized_weights
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class DoublyRobust:
     needs_regression: bool = True
     needs_propensity: bool = True
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, K), in the outcome's unit.
 
         Raises

@@ -10,12 +10,12 @@ from policytree.common.validation import check_choice, is_real
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.instrument import COMPLIERS, InstrumentalVariable
-from policytree.weighting.observed import Observed, outcome_matrix
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import is_constant, propensity_matrix, warn_if_small
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.stacked import expanded, rows_of_study
+from policytree.weighting.study_data import StudyData, outcome_matrix
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.treated import DoublyRobustTreated
 
@@ -131,7 +131,7 @@ def check_parameters(estimator: Any, n_arms: int) -> None:
         raise InputError("With given folds every repetition would be the same; leave n_repeats at 1.")
 
 
-def given_nuisances(estimator: Any, propensity, regression, observed: Observed, scheme: Scheme) -> Nuisances:
+def given_nuisances(estimator: Any, propensity, regression, observed: StudyData, scheme: Scheme) -> Nuisances:
     """Checked nuisances that the user knows or estimated elsewhere."""
     for name, value, needed in (
         ("propensity", propensity, scheme.needs_propensity),

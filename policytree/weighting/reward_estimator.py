@@ -40,7 +40,6 @@ from policytree.weighting.nuisances import (
     median_of_repeats,
     resolve_effects,
 )
-from policytree.weighting.observed import Observed, observe
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import warn_if_lowered, warn_if_unobserved
 from policytree.weighting.reward_arguments import (
@@ -53,6 +52,7 @@ from policytree.weighting.reward_arguments import (
 from policytree.weighting.reward_cross_fit import LEAST_DIVISOR, all_models, completed_nuisances, cross_fit_nuisances
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacked import averaging_weight, expanded, per_person, study_mask
+from policytree.weighting.study_data import StudyData, observe
 from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.target_support import covariate_table, target_support
@@ -414,7 +414,7 @@ class RewardEstimator(NestedParameters):
         self._effects = self._fit_effects(Z, observed, nuisances)
         return self
 
-    def _by_offer(self, observed: Observed) -> Observed:
+    def _by_offer(self, observed: StudyData) -> StudyData:
         """With an instrument, offers in place of treatments: what all nuisances are about then."""
         asked = is_instrumental(self)
         if asked is not (observed.instrument is not None):
@@ -426,7 +426,7 @@ class RewardEstimator(NestedParameters):
         self.offers_ = None if observed.instrument is None else observed.instrument.offers
         return observed if observed.instrument is None else observed.by_offer()
 
-    def _forget(self, observed: Observed) -> None:
+    def _forget(self, observed: StudyData) -> None:
         """Set what only some kinds of study have to what the others have."""
         times = observed.times
         self.horizon_ = None if times is None else times.horizon
@@ -437,7 +437,7 @@ class RewardEstimator(NestedParameters):
         self.n_weak_ = self.n_raised_ = 0
 
     def _learn_compliance(
-        self, scheme: InstrumentalVariable, observed: Observed, nuisances: Nuisances
+        self, scheme: InstrumentalVariable, observed: StudyData, nuisances: Nuisances
     ) -> tuple[np.ndarray, np.ndarray]:
         """Keep what offers do to uptake, which new rows need as well; the scheme's ``effects`` of these rows."""
         scores = offer_scores(observed, nuisances)
@@ -458,7 +458,7 @@ class RewardEstimator(NestedParameters):
         assert nuisances.observation is not None, "some outcomes are missing"
         return int(((nuisances.observation < self.min_observed) & seen).sum())
 
-    def _fit_effects(self, Z: np.ndarray, observed: Observed, nuisances: Nuisances) -> EffectModels | None:
+    def _fit_effects(self, Z: np.ndarray, observed: StudyData, nuisances: Nuisances) -> EffectModels | None:
         """Models of effects from these rows' doubly robust rewards; None where nobody asked for them."""
         if self.model_effects is None:
             return None
@@ -479,7 +479,7 @@ class RewardEstimator(NestedParameters):
             outcomes = np.median([r.untargeted(Z) for r in self.repeats_], axis=0)
         return fit_effects(learner, Z, rewards, least, observed.weight, plan, outcomes)
 
-    def _keep_target(self, nuisances: Nuisances, observed: Observed, X: Table | None, W: Table | None) -> None:
+    def _keep_target(self, nuisances: Nuisances, observed: StudyData, X: Table | None, W: Table | None) -> None:
         """Store what tells study and target apart, count whose weight is lowered, and warn of too little overlap."""
         self.participation_ = self.target_ratio_ = None
         self.n_lowered_ = 0
@@ -731,7 +731,7 @@ class RewardEstimator(NestedParameters):
         return NewRows(self, columns).own_outcomes()
 
     def status_quo_of_costs(
-        self, observed: Observed, costs: np.ndarray, X: Table | None = None, W: Table | None = None
+        self, observed: StudyData, costs: np.ndarray, X: Table | None = None, W: Table | None = None
     ) -> np.ndarray:
         """As :meth:`predict_own_outcomes`, of what treatments cost, ``costs`` (n, K), in place of outcomes, (n,)."""
         Z = self.covariates_.matrix(X, W, observed.n)
@@ -938,7 +938,7 @@ class RewardEstimator(NestedParameters):
         return {of: tuple(m for part in found if part is not None for m in part.models) for of, found in parts.items()}
 
 
-def _finite(rewards: np.ndarray, observed: Observed, treatments: np.ndarray) -> pd.DataFrame:
+def _finite(rewards: np.ndarray, observed: StudyData, treatments: np.ndarray) -> pd.DataFrame:
     """Rewards as a frame, if they are numbers."""
     refuse_infinite_rewards(rewards, treatments)
     return pd.DataFrame(rewards, index=observed.index, columns=treatments)

@@ -33,7 +33,7 @@ from policytree.model_selection.crossfit import CrossFit, FoldFits
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.boosting import Boosted, boost
 from policytree.weighting.learners import RIDGE_PENALTIES, imputer
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 ROUNDS = (1, 3, 6, 10, 15, 22, 30, 45, 65, 100)  # of boosted outcomes, to choose from
 PROPENSITY_ROUNDS, PROPENSITY_RATE = (1, 2, 3, 5, 7, 10, 15, 21, 30, 45, 63, 90, 126), 0.2
@@ -452,7 +452,7 @@ class Targeting:
         return out
 
 
-def _targeting(predictions, propensity, observed: Observed, rows: np.ndarray) -> Targeting:
+def _targeting(predictions, propensity, observed: StudyData, rows: np.ndarray) -> Targeting:
     """Ridge regression of each arm's residuals among ``rows``, weighted by one over the propensity."""
     K = predictions.shape[1]
     rows = rows[observed.weight[rows] > 0]
@@ -496,7 +496,7 @@ class OutcomeStack:
     binary: bool
     learners: tuple[str, ...] = tuple(OUTCOME_LEARNERS)
 
-    def fits(self, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
+    def fits(self, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
         """What there is to fit: every learner in every fold."""
         K = observed.n_arms
         ZA, weight = np.column_stack([Z, observed.arm.astype(np.float64)]), observed.sample_weight
@@ -511,7 +511,7 @@ class OutcomeStack:
             return self.learners
         return tuple(name for name in self.learners if name != "linear over arms")
 
-    def mixed(self, fits: list[CrossFit], Z: np.ndarray, observed: Observed, propensity: np.ndarray | None):
+    def mixed(self, fits: list[CrossFit], Z: np.ndarray, observed: StudyData, propensity: np.ndarray | None):
         """The mixture that fits best out of fold, targeted if propensities are known.
 
         Parameters
@@ -520,7 +520,7 @@ class OutcomeStack:
             Of the learners, with (n, S) out-of-fold predictions for the arm that each row got; then, where outcomes are
             times, of the models of the event.
         Z : ndarray of shape (n, q)
-        observed : Observed
+        observed : StudyData
         propensity : ndarray of shape (n, K), or None
             Bounded away from zero.
 
@@ -730,7 +730,7 @@ class StackedPropensity:
         return sum(w * model.at(Z, stage) for model, stage, w in parts if w > 0.0)
 
 
-def _errors(fit: CrossFit, observed: Observed) -> np.ndarray:
+def _errors(fit: CrossFit, observed: StudyData) -> np.ndarray:
     """Summed Brier scores of every stage, (S,)."""
     got = indicators(observed.arm, observed.n_arms)
     return observed.weight @ ((fit.predictions - got[:, :, None]) ** 2).sum(axis=1)
@@ -748,11 +748,11 @@ class PropensityStack:
 
     learners: tuple[str, ...] = tuple(PROPENSITY_LEARNERS)
 
-    def fits(self, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
+    def fits(self, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
         """What there is to fit: every learner in every fold."""
         return [self._fits_of(kind, FIRST_ROUNDS, Z, observed, plan) for kind in self.learners]
 
-    def fits_again(self, fits: list[CrossFit], Z: np.ndarray, observed: Observed) -> dict[int, FoldFits]:
+    def fits_again(self, fits: list[CrossFit], Z: np.ndarray, observed: StudyData) -> dict[int, FoldFits]:
         """What has to be fitted anew, by its position: boosted trees of which more rounds than there are may be used.
 
         Parameters
@@ -760,7 +760,7 @@ class PropensityStack:
         fits : list of CrossFit
             Of :meth:`fits`.
         Z : ndarray of shape (n, q)
-        observed : Observed
+        observed : StudyData
         """
         if "boosted" not in self.learners:
             return {}
@@ -770,11 +770,11 @@ class PropensityStack:
             return {}
         return {k: self._fits_of("boosted", len(PROPENSITY_ROUNDS), Z, observed, fits[k].folds)}
 
-    def _fits_of(self, kind: str, n_stages: int, Z: np.ndarray, observed: Observed, plan: FoldPlan) -> FoldFits:
+    def _fits_of(self, kind: str, n_stages: int, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> FoldFits:
         fit = partial(_fit_arms, kind, observed.n_arms, n_stages)
         return FoldFits(fit, Z, observed.arm, plan, None, observed.sample_weight)
 
-    def mixed(self, fits: list[CrossFit], observed: Observed) -> CrossFit:
+    def mixed(self, fits: list[CrossFit], observed: StudyData) -> CrossFit:
         """The mixture of least Brier score out of fold; its boosted part then gets more rounds (module docstring)."""
         w, n_arms, got = observed.weight, observed.n_arms, indicators(observed.arm, observed.n_arms)
         scores = [_errors(fit, observed) for fit in fits]

@@ -16,9 +16,9 @@ from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
-from policytree.weighting.observed import OutcomeArguments
 from policytree.weighting.reward_arguments import is_instrumental
 from policytree.weighting.reward_estimator import RewardEstimator
+from policytree.weighting.study_data import OutcomeArguments
 
 
 @shares_documentation(STUDY)

@@ -22,9 +22,9 @@ from policytree.regimes.induction import (
     within_allowed,
 )
 from policytree.regimes.treatment_regime import TreatmentRegime
-from policytree.weighting.observed import WEIGHT
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.reward_estimator import RewardEstimator
+from policytree.weighting.study_data import WEIGHT
 
 DOUBLY_ROBUST, INVERSE_PROBABILITY, PLUG_IN_ESTIMATE = "doubly_robust", "inverse_probability", "plug_in"
 ESTIMATORS = (DOUBLY_ROBUST, INVERSE_PROBABILITY, PLUG_IN_ESTIMATE)

@@ -15,7 +15,7 @@ from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary, leaf_values
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.verdict import Reason, Verdict
-from policytree.evaluation.stability.tables import PolicyStability
+from policytree.evaluation.stability.tables import PolicyStability, fragile_text
 from policytree.plotting.partition import partition
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
 from policytree.report.material import Material
@@ -80,9 +80,7 @@ def fragile_leaves(material: Material) -> dict[int, float]:
 
 def fragile_texts(material: Material) -> dict[int, str]:
     """What is said of these leaves."""
-    return {
-        leaf: f"unsure: same in {100 * share:.0f} of 100 resamples" for leaf, share in fragile_leaves(material).items()
-    }
+    return {leaf: fragile_text(share) for leaf, share in fragile_leaves(material).items()}
 
 
 def arm_texts(material: Material) -> dict[int, str]:
