@@ -80,9 +80,10 @@ class RewardEstimator(NestedParameters):
     ----------
     model_regression : "auto", scikit-learn regressor or classifier, or mapping of treatment to one
         Outcome model, fitted per treatment. "auto" mixes ridge (for 0/1 outcomes: logistic) regression and boosted
-        small trees, each within every treatment and over all of them, by their out-of-fold errors
-        (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted", "linear over arms" or "boosted
-        over arms" is one of these alone; predictions of 0/1 outcomes stay within. A classifier's
+        small trees, each within every treatment and over all of them, and ridge on bends and products of covariates,
+        by their out-of-fold errors (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted",
+        "linear over arms", "boosted over arms" or "curved" is one of these alone; predictions of 0/1 outcomes stay
+        within. A classifier's
         prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they
         are, one indicator column per category); those that refuse missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
@@ -908,8 +909,8 @@ class RewardEstimator(NestedParameters):
         of : {"treatment", "outcomes"}
             Whose models are replaced.
         learner : str
-            Of treatment "shares", "logit" or "boosted"; of outcomes "linear", "boosted", "linear over arms" or
-            "boosted over arms".
+            Of treatment "shares", "logit" or "boosted"; of outcomes "linear", "boosted", "linear over arms",
+            "boosted over arms" or "curved".
 
         Raises
         ------
