@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from policytree.plotting.values import PolicyValueDisplay
 
 WORDS = {
-    "doubly_robust": "sequentially doubly robust scores",
-    "inverse_probability": "inverse probability weights",
+    "dr": "sequentially doubly robust scores",
+    "ipw": "inverse probability weights",
     "plug_in": "outcome models alone, whose errors no interval counts",
 }
 
@@ -56,7 +56,7 @@ class RegimeValueTable(Shown):
         How many people followed each fixed sequence, with their effective sample size.
     unknown : tuple of str
         Fixed sequences that nobody followed to the end; nothing is known of them.
-    estimator : {"doubly_robust", "inverse_probability", "plug_in"}
+    estimator : {"dr", "ipw", "plug_in"}
     validation : Validation
     observed : StudyData
     agreement : float or None
