@@ -16,7 +16,7 @@ from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best_arm
 from policytree.evaluation.policy_value.fixed_rules import compare_rules
 from policytree.evaluation.policy_value.gate import Gate
-from policytree.evaluation.policy_value.verdict import Reason, Rules, decide
+from policytree.evaluation.policy_value.verdict import Reason, Rules, decide, recommends
 from policytree.report.sections.values import other_interval
 from policytree.trees.text import rule_sentence
 
@@ -334,6 +334,26 @@ def test_a_rule_is_said_in_a_sentence():
     by_sex = pd.DataFrame({"drug": [1.0, 0.0, 0.0, 0.0], "none": [0.0, 1.0, 1.0, 1.0]})
     assert rule_sentence(PolicyTree(max_depth=2).fit(X, by_sex).tree_).startswith("Give drug to those with age ≤ 25")
     assert rule_sentence(PolicyTree(max_depth=0).fit(X, rewards.assign(drug=9.0)).tree_) == "Give drug to everybody."
+
+
+def leaf(label):
+    """A tree that gives everybody the same."""
+    return PolicyTree(max_depth=0).fit(np.zeros((4, 1)), pd.DataFrame({label: np.ones(4), "other": np.zeros(4)})).tree_
+
+
+def test_a_verdict_recommends_a_tree_and_whatever_gives_the_same():
+    """Beside what is to be used nobody reads "not recommended", and beside nothing else."""
+    X, rewards = np.arange(4.0)[:, None], pd.DataFrame({"drug": [1.0, 1, 0, 0], "none": [0.0, 0, 1, 1]})
+    split = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    for reason in Reason:
+        learnt = reason in (Reason.TREE_BETTER, Reason.TREE_BETTER_THAN_REFERENCE)
+        assert recommends("policy tree" if learnt else "always drug", reason, [split]) == learnt
+        assert recommends("always drug", reason, [leaf("drug")]) == (reason is not Reason.UNCLEAR)
+        assert recommends("always none", reason, [leaf("drug")]) == learnt
+    assert not recommends(None, Reason.NONE_BEST, [leaf("drug")])
+    assert not recommends("status quo", Reason.STATUS_QUO_BETTER, [leaf("drug")])
+    assert recommends("always drug then more", Reason.NONE_BETTER, [leaf("drug"), leaf("more")])
+    assert not recommends("always drug then less", Reason.NONE_BETTER, [leaf("drug"), leaf("more")])
 
 
 def test_a_rule_that_differs_from_nothing_has_no_interval_and_no_power():
