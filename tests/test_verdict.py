@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from policytree.common.study_columns import by_columns
 from policytree.data.controls import recognised_control
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best_arm
+from policytree.evaluation.inference.step_down import against_reference
 from policytree.evaluation.policy_value.fixed_rules import compare_rules
 from policytree.evaluation.policy_value.gate import Gate
 from policytree.evaluation.policy_value.verdict import Reason, Rules, decide, recommends
@@ -240,6 +243,28 @@ def test_a_trial_designed_for_80_percent_power_recommends_in_78():
     error = np.mean([two_arms(0.0, seed).rule != "always none" for seed in range(runs)])
     assert power > 0.78 - 0.013  # one standard error
     assert error < 0.025 + 2 * np.sqrt(0.025 * 0.975 / runs)
+
+
+def by_errors(values, errors):
+    """Differences of rules by their values and the standard errors of pairs."""
+
+    def difference(a, b):
+        error = errors[frozenset((a, b))] if a != b else 0.0
+        return SimpleNamespace(value=values[a] - values[b], standard_error=error, level=0.95, degrees_of_freedom=10**6)
+
+    return difference
+
+
+@pytest.mark.parametrize(("differs", "needed"), [(0.0, 1.96), (1e-4, 2.06), (0.05, 2.06)])
+def test_a_rule_that_spares_nearly_everybody_takes_a_fifth_of_the_level_at_most(differs, needed):
+    """Repetitions add to the error of a learnt rule less a treatment, not to that of the treatment less the control."""
+    values = {TREE: 0.0, "always drug": -3.7, "always none": 0.0}
+    errors = {
+        frozenset((TREE, "always none")): differs, frozenset(("always drug", "always none")): 1.0,
+        frozenset((TREE, "always drug")): 1.02,
+    }  # fmt: skip
+    found = against_reference(TREE, ["always drug"], "always none", by_errors(values, errors), "maximize")
+    assert found.critical["always drug"] == pytest.approx(needed, abs=0.01)
 
 
 def test_a_rule_that_helps_some_and_spares_the_others_needs_no_treatment_to_win():
