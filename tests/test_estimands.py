@@ -99,7 +99,7 @@ def test_a_floor_never_becomes_weight(rng):
         ({"estimand": "treated", "treated": "c"}, ["a", "b"], "treated='c' is not among the treatments; they are a, b"),
         ({"estimand": "overlap", "treated": "a"}, ["a", "b"], "treated='a' goes with estimand='treated'"),
         ({"treated": "a"}, ["a", "b"], "treated='a' goes with estimand='treated'"),
-        ({"estimand": "overlap", "method": "direct"}, ["a", "b"], "has doubly robust scores only"),
+        ({"estimand": "overlap", "method": "regression"}, ["a", "b"], "has doubly robust scores only"),
     ],
 )
 def test_what_has_no_meaning_is_refused(arguments, labels, message):
