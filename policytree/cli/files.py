@@ -19,13 +19,16 @@ from policytree import __version__
 from policytree.cli.records import Job, Result
 from policytree.cli.study import OUTCOME_OPTIONS, options_of
 from policytree.cli.study_options import StudyOptions
+from policytree.common.validation import is_real
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.summary import TRAINING_ROWS, LeafValue, leaf_values
-from policytree.evaluation.policy_value.verdict import Reason
+from policytree.evaluation.policy_value.verdict import Reason, recommends
+from policytree.evaluation.stability.tables import fragile_text
 from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.regimes.export import FORMAT as REGIME
+from policytree.regimes.export import regime_from_dict
 from policytree.report.content import Content, Picture
 from policytree.report.sections.answer import NO_VALUE
 from policytree.report.sections.offers import summary_of
@@ -94,7 +97,7 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     if study.observed.times is not None or study.observed.instrument is not None:
         what = study.value
     title = " ".join(f"{study.treatment.column} to {study.ways.way} {what}".split())
-    if result.values is not None and not result.values.verdict.use_tree:
+    if report.verdict is not None and not recommends(report.verdict.rule, report.verdict.reason, [report.tree]):
         title += "\nNot recommended."
     title += f"\n{verdict}"
     files = {}
@@ -343,6 +346,21 @@ def saved_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
         raise InputError("Field 'held_out_leaf_values' of the saved tree must hold a value for each leaf.") from problem
 
 
+def saved_fragile(saved: dict[str, Any], tree: Tree) -> dict[int, str]:
+    """Of leaves that other people would not have given, what is said of them, if a tree file has them.
+
+    Raises
+    ------
+    InputError
+        If the file has something else in their place.
+    """
+    shares = saved.get("fragile_leaves") or {}
+    leaves = {str(leaf) for leaf in np.flatnonzero(tree.is_leaf)}
+    if not isinstance(shares, dict) or not set(shares) <= leaves or not all(map(is_real, shares.values())):
+        raise InputError("Field 'fragile_leaves' of the saved tree must hold a share of resamples by leaf.")
+    return {int(leaf): fragile_text(share) for leaf, share in shares.items()}
+
+
 def read_saved(path: str | os.PathLike) -> Any:
     """What a file of a tree, or of a regime, holds as JSON.
 
@@ -381,12 +399,9 @@ def saved_verdict(data: dict[str, Any]) -> str:
     verdict = data.get("verdict")
     if not isinstance(verdict, dict) or not isinstance(verdict.get("sentence"), str):
         return ""
-    recommended = verdict.get("reason") in (Reason.TREE_BETTER.value, Reason.TREE_BETTER_THAN_REFERENCE.value)
-    for_all = (Reason.TREATMENT_BETTER.value, Reason.TREATMENT_BEST.value)
-    if not recommended and verdict.get("reason") in for_all and not is_regime(data):
-        tree = from_dict(data)
-        recommended = {f"always {tree.actions[k]}" for k in tree.action[tree.is_leaf]} == {verdict.get("rule")}
-    return ("" if recommended else "Not recommended. ") + verdict["sentence"]
+    reason = next((each for each in Reason if each.value == verdict.get("reason")), Reason.UNCLEAR)
+    trees = [tree for _, tree in regime_from_dict(data)] if is_regime(data) else [from_dict(data)]
+    return ("" if recommends(verdict.get("rule"), reason, trees) else "Not recommended. ") + verdict["sentence"]
 
 
 def read_report(path: str | os.PathLike) -> Content:

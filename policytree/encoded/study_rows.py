@@ -13,8 +13,8 @@ from policytree.encoded.draws import cluster_keys
 from policytree.encoded.reading import Roles, covariate, numbers, positions, row_weights
 from policytree.encoded.sources import NUMBER, Source
 from policytree.exceptions import InputError
-from policytree.weighting.observed import LARGEST_OUTCOME, REFUSE, WEIGHT, Observed
 from policytree.weighting.propensities import propensity_matrix
+from policytree.weighting.study_data import LARGEST_OUTCOME, REFUSE, WEIGHT, StudyData
 from policytree.weighting.time_to_event.outcome import TimeToEvent, time_to_event
 
 
@@ -227,6 +227,6 @@ def _second(p: np.ndarray, treatments: np.ndarray) -> np.ndarray:
     return np.column_stack([1.0 - p, p])
 
 
-def observed_rows(y, arm, treatments, weight, seen=None) -> Observed:
+def observed_rows(y, arm, treatments, weight, seen=None) -> StudyData:
     """Rows as schemes take them."""
-    return Observed(y, arm, treatments, weight, None, pd.RangeIndex(len(y)), seen=seen)
+    return StudyData(y, arm, treatments, weight, None, pd.RangeIndex(len(y)), seen=seen)
