@@ -95,10 +95,10 @@ class RewardEstimator(NestedParameters):
         :class:`policytree.plotting.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows
         of every treatment in each training part.
     method : str or Scheme
-        "doubly_robust" (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "doubly_robust_normalized",
-        "inverse_propensity", "self_normalized", "direct", or an instance of a scheme. "instrument" learns the effect
-        of a treatment from who was offered it (a study's ``Offered``), where people choose for reasons that bear on
-        the outcome:
+        "dr" is doubly robust (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "ipw" weighs by inverse
+        propensities, "regression" takes the outcome models' predictions; "dr_normalized" and "ipw_normalized" make
+        every treatment's weights sum to one. Or an instance of a scheme. "instrument" learns the effect of a treatment
+        from who was offered it (a study's ``Offered``), where people choose for reasons that bear on the outcome:
         :class:`policytree.weighting.instrument.InstrumentalVariable`. Rewards are then gains over the first of two
         treatments; all that is said of treatments under ``propensity``, ``regression`` and ``min_propensity`` is about
         offers.
@@ -116,7 +116,7 @@ class RewardEstimator(NestedParameters):
         Whom the rewards are about: all rows; those who got the treatment ``treated``
         (:class:`policytree.weighting.treated.DoublyRobustTreated`); those who might well have got any
         (:class:`policytree.weighting.overlap.DoublyRobustOverlap`); with ``method="instrument"``, those who follow the
-        instrument (rewards are per person of all, others count as zero). :func:`policytree.average_effect` turns the
+        instrument (rewards are per person of all, others count as zero). :func:`policytree.policy_value` turns the
         rewards and ``population_`` into an effect with its standard error.
     treated : label, optional
         For ``estimand="treated"``: the treatment whose recipients are meant. Not needed where treatments are 0 and 1.
@@ -226,7 +226,7 @@ class RewardEstimator(NestedParameters):
 
     model_regression: Any = "auto"
     model_propensity: Any = "auto"
-    method: Any = "doubly_robust"
+    method: Any = "dr"
     _: KW_ONLY
     min_propensity: float = 0.01
     cv: Any = 5
@@ -470,7 +470,7 @@ class RewardEstimator(NestedParameters):
         learner = resolve_effects(self.model_effects, Z.shape[1] > 0)
         if nuisances.regression is None or nuisances.propensity is None:
             raise InputError(
-                "Effects are learnt from doubly robust rewards; use method='doubly_robust', or leave out model_effects."
+                "Effects are learnt from doubly robust rewards; use method='dr', or leave out model_effects."
             )
         least = np.maximum(nuisances.propensity, max(self.min_propensity, LEAST_DIVISOR))
         rewards = DoublyRobust().rewards(observed, replace(nuisances, propensity=least))
