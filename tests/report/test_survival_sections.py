@@ -127,7 +127,7 @@ def test_rows_are_followed_to_the_event_the_horizon_or_censoring(study, report):
     steps = {"received": Y > -1, "event up to the horizon": died, "censored before": ~died & ~free}
     for step, rows in steps.items():
         assert flow.loc[step].to_dict() == {"all": rows.sum(), **rows.groupby(T).sum().to_dict()}
-    assert flow.loc["received", "all"] == flow.iloc[1:]["all"].sum()
+    assert flow.loc["received", "all"] == flow.loc["analysed", "all"] == flow.iloc[1:-1]["all"].sum()
 
 
 def test_missing_outcomes_are_counted_by_arm(study):

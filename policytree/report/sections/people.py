@@ -24,7 +24,7 @@ def _flow(material: Material) -> Table:
     """How many rows were assigned what, took it, have an outcome, chose the rule and judged it."""
     study = material.study
     assigned, n = study.assigned, study.seen.n
-    steps = {f"{'offered' if study.by_offers else 'received'}": np.ones(n, dtype=bool)}
+    steps = {"offered" if study.by_offers else "received": np.ones(n, dtype=bool)}
     if assigned.took is not None:
         steps[f"took {study.seen.treatments[1]!s}"] = assigned.took > 0.0
     if study.missing is not None:
@@ -33,6 +33,7 @@ def _flow(material: Material) -> Table:
         steps["event up to the horizon"] = study.times.known & ~study.times.free
         steps["followed up to the horizon without one"] = study.times.free
         steps["censored before"] = ~study.times.known
+    steps["analysed"] = np.ones(n, dtype=bool)  # rows without an outcome are learnt from by weights
     if len(material.learning) < n:
         steps["chose the rule"] = np.isin(np.arange(n), material.learning)
         steps["judged the rule"] = ~steps["chose the rule"]
