@@ -10,6 +10,7 @@ from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
+from policytree.estimators.chosen_rows import warn_if_chosen
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.inputs import policy_scores, reward_frame, rows_arguments
 from policytree.exceptions import InputError
@@ -28,7 +29,8 @@ def policy_value(
     """Value of a policy: the mean reward if everybody got what it recommends.
 
     Honest only if the rewards of a row, and the policy, come from models that have not seen the row: use held-out data,
-    or :func:`policytree.cross_val_policy_value`.
+    or :func:`policytree.cross_val_policy_value`. Where a tree of this process was fitted to these very rows, and is
+    what is judged, a warning says so.
 
     Parameters
     ----------
@@ -61,6 +63,7 @@ def policy_value(
     """
     table = reward_frame(rewards)
     scores = policy_scores(policy, table, "policy")
+    warn_if_chosen(table.to_numpy(), scores, stacklevel=4)
     return checked_estimate(scores, groups, sample_weight, level)
 
 
@@ -103,7 +106,10 @@ def policy_difference(
     0.25
     """
     table = reward_frame(rewards)
-    scores = policy_scores(a, table, "a") - policy_scores(b, table, "b")
+    first, second = policy_scores(a, table, "a"), policy_scores(b, table, "b")
+    for scores in (first, second):
+        warn_if_chosen(table.to_numpy(), scores, stacklevel=4)
+    scores = first - second
     return checked_estimate(scores, groups, sample_weight, level)
 
 
