@@ -12,7 +12,6 @@ from policytree import (
     OptimalTreeClassifier,
     PolicyTree,
     load_dataset,
-    policy_difference,
     policy_value,
 )
 from policytree.estimators import chosen_rows
@@ -35,7 +34,7 @@ def test_policy_trees_on_their_own_rows(people):
         policy_value(tree.predict(X), rewards)
     assert heard[0].filename == __file__
     with pytest.warns(UserWarning, match=FLATTERED):
-        policy_difference(tree.predict(X), "none", rewards[["none", "drug"]])
+        policy_value(tree.predict(X), rewards[["none", "drug"]], baseline="none")
     three = rewards.assign(half=rewards["drug"] / 2 + 0.1)
     third = PolicyTree(max_depth=1).fit(X, three)
     with pytest.warns(UserWarning, match=FLATTERED):
@@ -73,6 +72,6 @@ def test_other_rows_other_rewards_and_other_rules_say_nothing(people):
         policy_value(chosen[:200], rewards[:200] + np.random.default_rng(0).normal(size=(200, 2)))
         policy_value("drug", rewards[:200])
         policy_value(np.where(X["age"][:200] > 30, "drug", "none"), rewards[:200])
-        policy_difference(chosen[200:], "none", rewards[200:])
+        policy_value(chosen[200:], rewards[200:], baseline="none")
         PolicyTree(max_depth=0).fit(X, rewards)
         policy_value(["drug"] * 400, rewards)  # a leaf for all is chosen among two

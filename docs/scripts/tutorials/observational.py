@@ -73,10 +73,10 @@ CovariateBalanceDisplay.from_estimator(rewards, T, covariates)
 
 from scipy.stats import ttest_ind
 
-from policytree import average_effect, heterogeneity_test
+from policytree import heterogeneity_test, policy_value
 
 raw = ttest_ind(Y[T == "quit"], Y[T == "smoke on"], equal_var=False).confidence_interval()
-effect = average_effect(rewards.rewards_, "quit", "smoke on")
+effect = policy_value("quit", rewards.rewards_, baseline="smoke on")
 print(f"without adjustment {(raw.low + raw.high) / 2:.2f} kg, 95% interval [{raw.low:.2f}, {raw.high:.2f}]")
 print(f"adjusted           {effect.value:.2f} kg, 95% interval [{effect.lower:.2f}, {effect.upper:.2f}]")
 print(heterogeneity_test(study, fitted=rewards, random_state=0))
@@ -114,13 +114,12 @@ print(table)
 # the same people put on more weight. How large must Gamma be to undo that quitting adds weight at all?
 
 from policytree.evaluation import marginal_sensitivity
-from policytree.plotting import MarginalSensitivityDisplay
 
 fitted = {"propensity": rewards.propensity_, "regression": rewards.regression_, "baseline": "smoke on"}
 bounds = marginal_sensitivity("quit", Y, T, **fitted, random_state=0)
 for sentence in bounds.statements():
     print(sentence)
-MarginalSensitivityDisplay.from_result(bounds)
+bounds.plot()
 
 # %%
 # Another way to ask: how much of the outcome and of the choice must an unmeasured variable explain? Variables that
