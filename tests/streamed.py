@@ -15,7 +15,9 @@ from policytree.weighting.time_to_event.product_limit import product_limit
 
 def parts(scores) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows that learn, and those held out."""
-    return tuple(pd.concat([pd.read_parquet(f) for f in files]) for files in (scores.learning, scores.held_out))
+    return tuple(
+        pd.concat([pd.read_parquet(f) for f in files]) for files in (scores.learning_files, scores.held_out_files)
+    )
 
 
 class Stopped(Exception):

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.validation import check_count
-from policytree.encoded.sources import arrow, open_source
+from policytree.data.sources import arrow, open_source
 from policytree.exceptions import InputError
 from policytree.serialization import whole_file
 

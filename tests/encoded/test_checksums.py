@@ -231,7 +231,7 @@ def test_a_source_of_other_rows_mends_nothing(source, tmp_path, monkeypatch):
 
 
 def encoding_parts(frame: pd.DataFrame):
-    from policytree.encoded.sources import open_source
+    from policytree.data.sources import open_source
 
     return open_source(frame).parts
 
