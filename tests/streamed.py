@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from policytree import Study
 from policytree.encoded import encoding, reward_job
+from policytree.study import Label, Rewards
 from policytree.weighting.time_to_event.product_limit import product_limit
 
 
@@ -53,3 +55,9 @@ class Curves:
 
     def predict_survival(self, X, times):
         return np.tile(self.curve_.at(times), (len(X), 1))
+
+
+def to_learn(rows, X, *, rewards=None, y=None, weights=None) -> Study:
+    """A study of rewards, or of the labels ``y``."""
+    outcome = Label(y) if rewards is None else Rewards(rewards)
+    return Study(rows, outcome=outcome, covariates=X, weights=weights)

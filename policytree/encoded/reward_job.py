@@ -32,6 +32,7 @@ from policytree.encoded.study_rows import (
     columns_to_score,
     covariate_frame,
     draw_keys,
+    horizon_of,
     known_propensities,
     observed_rows,
     outcome_frame,
@@ -254,7 +255,7 @@ class RewardJob(FolderJob):
             sizes.add_outcomes(y[seen])
             sizes.n_missing += int((~seen).sum())
             if isinstance(study.outcome, TimeToEvent):
-                self._check_times(study.outcome.horizon, table, first_row, weights_of(table, study, first_row))
+                self._check_times(horizon_of(study), table, first_row, weights_of(table, study, first_row))
             labels = [*value_counts(table.column(treatment))]
             if len(sizes.counts.keys() | {*labels}) > MOST_CLASSES:
                 raise InputError(

@@ -117,8 +117,15 @@ def times_of_sample(table: Any, study: Study, kinds: dict[str, str], arm: np.nda
 
 def _times(table: Any, study: Study, kinds: dict[str, str], first_row: int) -> tuple[pd.Series, dict[str, Any]]:
     """Times, finite, and what says how they ended and what they count for."""
-    told = said(table, study, kinds)
+    told = said(table, study, kinds) | {"horizon": horizon_of(study)}
     return pd.Series(_finite(told, first_row)[0], name=told.pop("Y").name), told
+
+
+def horizon_of(study: Study) -> float | None:
+    """The horizon that somebody named; a study in memory that nobody told has one of all rows, and not of a sample."""
+    assert isinstance(study.outcome, TimeToEvent), "asked of times only"
+    times = None if study.found is None else study.found.times
+    return None if times is not None and times.default_horizon else study.outcome.horizon
 
 
 def treatment_positions(table: Any, name: str, labels: list, first_row: int) -> np.ndarray:
