@@ -69,6 +69,9 @@ class Cell:
     learner: str = "linear"
     wavy: bool = False
     skewed: bool = False
+    rounded: bool = False
+    slope: float = 1.0
+    shares: tuple[float, ...] = ()
 
     def draw(self, rng) -> dict:
         """A study: arguments of `cross_val_policy_value`."""
@@ -79,9 +82,11 @@ class Cell:
             X[:, :2] = (X[:, :2] + shared) / np.sqrt(2)
         if self.depth == 3:
             X = np.round(X, 1)  # fewer thresholds: depth three a thousand times over
+        if self.rounded:
+            X = np.floor(10 * X) / 10 + 0.05  # thresholds are those of whole tenths, as of people who are not rounded
         T, propensity = self._treat(X, rng)
         noise = rng.standard_exponential(n) - 1 if self.skewed else rng.standard_normal(n)
-        base = np.cos(2 * X[:, 1]) + X[:, 2] ** 2 - 1 if self.wavy else X[:, 1]
+        base = np.cos(2 * X[:, 1]) + X[:, 2] ** 2 - 1 if self.wavy else self.slope * X[:, 1]
         y = base + self.effects(X, self.n_arms)[np.arange(n), T] + noise
         study = {"Y": y, "T": T, "X": X, "propensity": propensity}
         if size > 1:
@@ -97,14 +102,17 @@ class Cell:
         if self.confounded:
             p = 1 / (1 + np.exp(-(0.5 * X[:, 0] + 0.5 * X[:, 1])))
             return (rng.random(n) < p).astype(int), None
-        arms = np.repeat(rng.permuted(np.arange(n // size) % self.n_arms), size)  # clusters are randomised whole
-        return arms, {k: 1 / self.n_arms for k in range(self.n_arms)}
+        shares, units = self.shares or (1 / self.n_arms,) * self.n_arms, np.arange(n // size)
+        dealt = units % self.n_arms
+        if self.shares:
+            dealt = np.searchsorted(np.cumsum(shares), (units + 0.5) / len(units))
+        return np.repeat(rng.permuted(dealt), size), dict(enumerate(shares))  # clusters are randomised whole
 
     def truth(self) -> tuple[np.ndarray, np.ndarray]:
         """Expected outcome of every point of the population under every arm, and the points' weights."""
         X = POPULATION
         weight = np.exp(0.5 * X[:, 2]) if self.weighted else np.ones(len(X))
-        base = np.cos(2 * X[:, 1]) + X[:, 2] ** 2 - 1 if self.wavy else X[:, 1]
+        base = np.cos(2 * X[:, 1]) + X[:, 2] ** 2 - 1 if self.wavy else self.slope * X[:, 1]
         return base[:, None] + self.effects(X, self.n_arms), weight / weight.sum()
 
 

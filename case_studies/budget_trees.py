@@ -53,7 +53,7 @@ def show_budgets(study, halves: Halves, model: PolicyTree, budgets, baseline: st
         chosen = tree.predict(halves.judges)
         spend = policy_spend(chosen, halves.costs, **halves.options)
         gain = policy_difference(chosen, baseline, halves.held.rewards, **halves.options)
-        prices = -tree.solution_.guarantees["dual_bound"] / len(halves.X)
+        prices = -tree.solution_.guarantees["dual_bound"]
         rows.append({"budget": budget, "spent": tree.spend_, "value": tree.objective_value_,
                      "bound": tree.objective_bound_, "bound by prices": prices, "status": tree.status_.value,
                      "spent, held out": spend.value, "spent lower": spend.lower, "spent upper": spend.upper,

@@ -217,7 +217,7 @@ def eager_imports(tree, slow=frozenset(LAZY)):
 # The same within packages that have packages of their own.
 WITHIN = {
     "solvers": (
-        "kernels", "core", "exact.bounds", "test_costs", "out_of_core", "exact", "approximate", "guided",
+        "kernels", "core", "exact.bounds", "test_costs", "out_of_core", "exact", "guided", "approximate",
         "multi_objective", "rashomon", "regularization_path", "nonadditive", "constrained",
     ),
     "evaluation": (

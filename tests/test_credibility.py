@@ -12,7 +12,7 @@ from policytree.diagnostics import check_rewards
 from policytree.evaluation.policy_value.verdict import Reason
 from policytree.study_check import KNOWN, LOOKS_RANDOMISED
 from policytree.study_check.randomised import randomisation_test
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 
 # --- chance ---
 

@@ -11,9 +11,9 @@ import pytest
 
 from policytree import RewardEstimator, average_effect, load_dataset, policy_difference
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.weighting.observed import observe
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import observe
 from policytree.weighting.treated import DoublyRobustTreated
 
 Y, T = [3.0, 1.0, 4.0, 2.0], [1, 0, 1, 0]
@@ -99,7 +99,7 @@ def test_a_floor_never_becomes_weight(rng):
         ({"estimand": "treated", "treated": "c"}, ["a", "b"], "treated='c' is not among the treatments; they are a, b"),
         ({"estimand": "overlap", "treated": "a"}, ["a", "b"], "treated='a' goes with estimand='treated'"),
         ({"treated": "a"}, ["a", "b"], "treated='a' goes with estimand='treated'"),
-        ({"estimand": "overlap", "method": "direct"}, ["a", "b"], "has doubly robust scores only"),
+        ({"estimand": "overlap", "method": "regression"}, ["a", "b"], "has doubly robust scores only"),
     ],
 )
 def test_what_has_no_meaning_is_refused(arguments, labels, message):

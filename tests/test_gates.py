@@ -19,7 +19,7 @@ from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
 from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 from tests.cli.running import run
 
 HARM = (
@@ -221,12 +221,14 @@ def test_a_strong_confounder_that_was_seen_is_the_measure_in_python():
     weak, strong = (judged(*observed(effect), control="placebo") for effect in (0.6, 3.0))
     assert weak.rule == strong.rule == "always drug"
     assert list(states(strong)) == ["direction", "assignment", "data check", "rewards", "rows", "hidden confounder"]
-    assert set(states(strong).values()) == {"supported"}
-    assert [name for name, state in states(weak).items() if state != "supported"] == ["hidden confounder"]
+    assert states(strong).pop("assignment") == "assumed", "no data can show it, so that it is no finding"
+    assert [name for name, state in states(strong).items() if state != "supported"] == ["assignment"]
+    assert strong.strength == "supported" and "assum" not in strong.reasons and "as good as random" in strong.assumption
+    assert [name for name, state in states(weak).items() if state == "fragile"] == ["hidden confounder"]
     assert str(weak).startswith(
         "This is fragile: a hidden confounder as strong as sick could explain always drug - always placebo (+0."
     )
-    assert str(weak).endswith("This assumes that, given the covariates, who got which treatment was as good as random.")
+    assert str(weak).endswith("(no unmeasured confounding), which no data can show.")
     assert "hidden confounder" not in states(judged(*observed(0.6), control="placebo", benchmarks=0))
 
 

@@ -23,7 +23,7 @@ from policytree.common.study_columns import StudyColumns
 from policytree.common.validation import factors_of
 from policytree.data.combined_treatments import combine_frame
 from policytree.exceptions import InputError
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 
 FAST = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression(), "cv": 2, "random_state": 0}
 TWO_BY_TWO = ["neither", "physio", "drug", "drug + physio"]

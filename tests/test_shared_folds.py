@@ -15,7 +15,7 @@ from policytree.evaluation.policy_value import refits
 from policytree.evaluation.policy_value.refits import shared_folds
 from policytree.evaluation.policy_value.validation import Fit, draw_validation
 from policytree.model_selection import crossfit
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 
 N = 150
 FITS: list[tuple[int, ...]] = []  # rows that the learners below learnt from

@@ -38,7 +38,7 @@ from policytree.evaluation import (
 from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.plotting import TargetOverlapDisplay
-from policytree.weighting.observed import observe
+from policytree.weighting.study_data import observe
 
 SHIFT = np.array([0.7, -0.5, 0.0])
 
@@ -553,8 +553,8 @@ def test_a_small_target_is_refused_with_the_folds_that_it_allows():
 def test_what_has_no_meaning_with_a_target(study):
     X, T, Y, target = study
     for settings, words in (
-        ({"estimand": "treated"}, "leave estimand at 'all'"), ({"method": "direct"}, "doubly robust only"),
-        ({"max_target_weight": 1.0}, "must be larger than 1"), ({"method": "doubly_robust_normalized"}, "robust only"),
+        ({"estimand": "treated"}, "leave estimand at 'all'"), ({"method": "regression"}, "doubly robust only"),
+        ({"max_target_weight": 1.0}, "must be larger than 1"), ({"method": "dr_normalized"}, "robust only"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=words):
             RewardEstimator(**settings).fit(StudyColumns(Y, T, X=X, target_X=target))

@@ -16,9 +16,9 @@ from sklearn.tree import DecisionTreeRegressor
 from policytree import RewardEstimator
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.doubly_robust import DoublyRobust
-from policytree.weighting.observed import observe
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import observe
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 
@@ -322,7 +322,7 @@ def test_scikit_learn_conventions():
     copy = clone(estimator)
     assert copy.get_params()["cv"] == 3
     assert repr(estimator) == repr(copy)
-    assert isinstance(SCHEMES["doubly_robust"], DoublyRobust)
+    assert isinstance(SCHEMES["dr"], DoublyRobust)
 
 
 def test_own_learners_without_covariates_are_refused():

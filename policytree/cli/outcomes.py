@@ -16,7 +16,7 @@ from policytree.study import Event, MayBeMissing, Outcome
 from policytree.study import TimeToEvent as Times
 from policytree.study.outcomes import Number, met
 from policytree.study_check.columns import value_text
-from policytree.weighting.observed import REFUSE, WEIGHT, Observed
+from policytree.weighting.study_data import REFUSE, WEIGHT, StudyData
 from policytree.weighting.time_to_event.outcome import RMST, SURVIVAL, TARGETS, TimeToEvent
 
 MOST_LABELS = 10  # labels of a column that may be a text outcome, or an event
@@ -163,7 +163,7 @@ def notes_of_missing(seen: np.ndarray, arm: np.ndarray, treatments: np.ndarray, 
     ]
 
 
-def notes_of_offers(observed: Observed, instrument: str, outcome: str, taker_cost: float) -> list[str]:
+def notes_of_offers(observed: StudyData, instrument: str, outcome: str, taker_cost: float) -> list[str]:
     """What was taken for granted about offers, a sentence each."""
     assert observed.instrument is not None, "there are offers"
     first, second = observed.treatments.tolist()

@@ -42,7 +42,7 @@ from policytree.study.study import Study, columns_in
 from policytree.study_check import Finding, findings_beside
 from policytree.study_check.directions import direction_of
 from policytree.study_check.findings import by_severity
-from policytree.weighting.observed import WEIGHT, too_many_treatments
+from policytree.weighting.study_data import WEIGHT, too_many_treatments
 
 UNNAMED = (
     "Without --covariates, every column without another role is a covariate: they must be known before treatment is "

@@ -17,7 +17,7 @@ import pandas as pd
 from policytree.encoded.nuisance_models import Batch
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.censoring import HazardModels, fit_hazards
 from policytree.weighting.time_to_event.grid import MOST_BINS
 from policytree.weighting.time_to_event.hazards import HazardStack
@@ -129,7 +129,7 @@ def fit_completion(
             "of the RewardEstimator)."
         )
     weight = None if sample.weight is None else sample.weight[rows]
-    observed = Observed(
+    observed = StudyData(
         sample.y[rows], sample.arm[rows], treatments, weight, None, pd.RangeIndex(len(rows)),
         times=sample.times.rows(rows),
     )  # fmt: skip

@@ -69,10 +69,10 @@ from policytree.weighting.nuisances import (
     resolve_propensity,
     resolve_regression,
 )
-from policytree.weighting.observed import refuse_unseen_arms
 from policytree.weighting.propensities import propensity_matrix, warn_if_clipped, warn_if_unobserved, warn_of_small
 from policytree.weighting.reward_arguments import check_parameters, refuse_infinite_rewards, resolve_scheme
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.study_data import refuse_unseen_arms
 from policytree.weighting.time_to_event.outcome import refuse_late_entries
 
 FILE_ROWS = 1 << 18  # rows of the source to a file

@@ -15,8 +15,8 @@ from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Given
 from policytree.study.outcomes import Event, MayBeMissing, Number, TimeToEvent
 from policytree.study.study import Study, columns_in
-from policytree.weighting.observed import LARGEST_OUTCOME, WEIGHT, Observed
 from policytree.weighting.propensities import propensity_matrix
+from policytree.weighting.study_data import LARGEST_OUTCOME, WEIGHT, StudyData
 from policytree.weighting.time_to_event.outcome import TimeToEvent as Times
 from policytree.weighting.time_to_event.outcome import check_horizon, resolve_target, time_to_event
 
@@ -196,6 +196,6 @@ def _second(p: np.ndarray, treatments: np.ndarray) -> np.ndarray:
     return np.column_stack([1.0 - p, p])
 
 
-def observed_rows(y, arm, treatments, weight, seen=None) -> Observed:
+def observed_rows(y, arm, treatments, weight, seen=None) -> StudyData:
     """Rows as schemes take them."""
-    return Observed(y, arm, treatments, weight, None, pd.RangeIndex(len(y)), seen=seen)
+    return StudyData(y, arm, treatments, weight, None, pd.RangeIndex(len(y)), seen=seen)

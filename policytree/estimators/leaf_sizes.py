@@ -13,7 +13,7 @@ from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import Problem
 
 if TYPE_CHECKING:
-    from policytree.weighting.observed import Observed
+    from policytree.weighting.study_data import StudyData
 
 FEWEST_OF_ARM = 8  # the error of a difference between two means of so many rows each is half a standard deviation
 FEWEST_SECOND = 2.0  # rows of an arm whose outcome is not the most frequent one
@@ -53,7 +53,7 @@ def of_any_size(estimator: Any) -> dict[str, int]:
     return {name: size for name, size in ANY.items() if getattr(estimator, name, None) == AUTO}
 
 
-def leaf_sizes(estimator: Any, seen: Observed, people: int = 0) -> dict[str, int]:
+def leaf_sizes(estimator: Any, seen: StudyData, people: int = 0) -> dict[str, int]:
     """The smallest leaves of an estimator, "auto" being decided by a study.
 
     "auto" is :func:`default_leaf_sizes`. People of a target have no treatment, and are counted in leaves together with
@@ -62,7 +62,7 @@ def leaf_sizes(estimator: Any, seen: Observed, people: int = 0) -> dict[str, int
     Parameters
     ----------
     estimator : object with ``min_samples_leaf`` and ``min_samples_per_treatment``, each a number or "auto"
-    seen : Observed
+    seen : StudyData
     people : int
         Of a target that ``seen`` does not hold.
     """
@@ -85,12 +85,12 @@ def price_of_leaf(max_depth: Any, regularization: Any) -> Any:
     return AUTO if max_depth == AUTO else 0.0
 
 
-def sized_for(estimator: Any, seen: Observed) -> Any:
+def sized_for(estimator: Any, seen: StudyData) -> Any:
     """A copy, fitted as it was, with the smallest leaves of a study, which its refits on parts of the rows keep."""
     return copy.copy(estimator).set_params(**leaf_sizes(estimator, seen)) if of_any_size(estimator) else estimator
 
 
-def _known_outcomes(seen: Observed) -> np.ndarray:
+def _known_outcomes(seen: StudyData) -> np.ndarray:
     """Outcomes, (n,); rows whose outcome is not known have the most frequent one, since they show no other."""
     known, y = seen.seen, seen.y
     if seen.times is not None:

@@ -14,7 +14,7 @@ from policytree.common.validation import as_series, check_choice, columns_by_lab
 from policytree.estimators.inputs import check_seed
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 SUM_TOLERANCE = 1e-6
 FEWEST_UNITS = 10  # rows, or clusters, that a bootstrap or half-samples need for a standard error
@@ -28,7 +28,7 @@ def fitted_by_offers(estimator: Any) -> Any:
     return fitted
 
 
-def refuse_instrument(seen: Observed, what: str) -> None:
+def refuse_instrument(seen: StudyData, what: str) -> None:
     """Refuse what is about treatments whose probabilities are known given the covariates."""
     if seen.instrument is not None:
         raise InputError(

@@ -14,7 +14,7 @@ from policytree.regimes.course import Course
 from policytree.regimes.eligibility import eligible_text
 from policytree.regimes.stages import Stage
 from policytree.trees.tree import Tree
-from policytree.weighting.observed import WEIGHT
+from policytree.weighting.study_data import WEIGHT
 
 HEADING = 1.35  # height of a line of a heading, in its letters' size
 BELOW_HEADING, BETWEEN = 0.14, 0.34  # inches

@@ -18,8 +18,8 @@ from policytree.regimes.course import Course, Decision
 from policytree.regimes.stages import Stage
 from policytree.weighting.by_label import by_label
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.observed import REFUSE
 from policytree.weighting.propensities import is_constant
+from policytree.weighting.study_data import REFUSE
 
 TINY = 1e-12  # chance of a treatment that a person may not get: nobody of them got it, so that nothing divides by it
 

@@ -23,7 +23,7 @@ import pandas as pd
 
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.regimes.course import Course
-from policytree.weighting.observed import WEIGHT
+from policytree.weighting.study_data import WEIGHT
 
 PENALTY = 100.0  # ranges of the outcome, per person: more than what a rule can gain by a treatment that is not allowed
 

@@ -30,7 +30,7 @@ from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.tree import Tree
 from policytree.weighting.completion import unadjusted
-from policytree.weighting.observed import Observed, observe
+from policytree.weighting.study_data import StudyData, observe
 from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured
 
 RESULTS = (
@@ -136,24 +136,27 @@ class Described:
     Attributes
     ----------
     about : About
-    observed : Observed
+    observed : StudyData
         What was given: times are times, missing outcomes are missing.
-    seen : Observed
+    seen : StudyData
         The same with outcomes that are known for everybody: means of arms are areas under their curves of Kaplan and
         Meier, or means of the outcomes that are not missing (:func:`policytree.weighting.completion.unadjusted`).
     X : DataFrame of shape (n, p)
     W : DataFrame of shape (n, q), or None
     direction : {"maximize", "minimize"}
     check : StudyCheck
+    by_lot : bool
+        Whether nothing but chance decided about treatments, as far as somebody said so.
     """
 
     about: About
-    observed: Observed
-    seen: Observed
+    observed: StudyData
+    seen: StudyData
     X: pd.DataFrame
     W: pd.DataFrame | None
     direction: str
     check: StudyCheck
+    by_lot: bool = False
 
     @classmethod
     def of(cls, study: CallArguments, about: About | None = None, direction: str | None = None) -> Described:
@@ -176,6 +179,8 @@ class Described:
         return cls(
             told.named_after(every["Y"], every["T"]), observed, unadjusted(observed), _frame(every["X"]),
             None if W is None else _frame(W), direction or "maximize", check_study(study),
+            any(bool(every.get(said)) for said in ("randomized", "known_propensity"))
+            or every.get("propensity") is not None,
         )  # fmt: skip
 
     @property
@@ -199,7 +204,7 @@ class Described:
         return self.observed.instrument is not None
 
     @property
-    def assigned(self) -> Observed:
+    def assigned(self) -> StudyData:
         """Outcomes as in ``seen`` by what was assigned: offers where there are some, else treatments."""
         return unadjusted(self.observed.by_offer()) if self.by_offers else self.seen
 
@@ -220,9 +225,17 @@ class Described:
         return gain_text(self.mean_outcome, self.observed) if self.by_offers else self.mean_outcome
 
     @property
+    def counts_people(self) -> bool:
+        """Whether outcomes are zeros and ones, so that their mean is a share of people."""
+        y = self.observed.y
+        return self.times is None and bool(np.isin(y[np.isfinite(y)], (0.0, 1.0)).all())
+
+    @property
     def mean_outcome(self) -> str:
         """What outcomes are on average, in words, such as "mean score" or "mean days up to 1,000 days"."""
         about = self.about
+        if self.counts_people:
+            return f"share of people with {about.outcome}"
         return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
 
     @property

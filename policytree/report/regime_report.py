@@ -31,7 +31,7 @@ from policytree.report.sections.regimes.evidence import (
 from policytree.report.sections.regimes.proof import certificate_section, limits_section
 from policytree.report.sections.regimes.question import methods_section, question_section, reproduce_section
 from policytree.report.sections.regimes.rule import example_section, rule_section, trees_section
-from policytree.weighting.observed import WEIGHT
+from policytree.weighting.study_data import WEIGHT
 
 
 class RegimeReport(Report):

@@ -15,7 +15,7 @@ from policytree.exceptions import InputError
 from policytree.study.columns import names_of, values_shown
 from policytree.study_check.columns import value_text
 from policytree.study_check.events import SAID_CENSORED, likely_event
-from policytree.weighting.observed import WEIGHT, Observed
+from policytree.weighting.study_data import WEIGHT, StudyData
 
 FEW_VALUES = 10  # of a column whose values a message can list
 TRUE_OR_FALSE = {"true": 1, "false": 0}
@@ -82,12 +82,12 @@ class Outcome(ABC):
         """Columns whose values are labels, of which those of all rows say what they mean."""
         return []
 
-    def settled(self, observed: Observed) -> Outcome:
+    def settled(self, observed: StudyData) -> Outcome:
         """The same with what the rows decided, such as a horizon that nobody named."""
         del observed
         return self
 
-    def mean(self, observed: Observed) -> str:
+    def mean(self, observed: StudyData) -> str:
         """What the outcome is on average, in words."""
         del observed
         return f"mean {self.column}"
@@ -155,7 +155,7 @@ class Event(Outcome):
         """The outcome."""
         return [self.column]
 
-    def mean(self, observed: Observed) -> str:
+    def mean(self, observed: StudyData) -> str:
         """The share of rows with the event."""
         del observed
         return f"share with {self.column} = {self.value}"
@@ -202,7 +202,7 @@ class MayBeMissing(Outcome):
         """Those of the outcome where it is known."""
         return self.known.labelled
 
-    def mean(self, observed: Observed) -> str:
+    def mean(self, observed: StudyData) -> str:
         """That of the outcome where it is known."""
         return f"mean {self.column}" if isinstance(self.of, str) else self.of.mean(observed)
 
@@ -285,12 +285,12 @@ class TimeToEvent(Outcome):
             "entry": None if self.entry is None else table[self.entry],
         }
 
-    def settled(self, observed: Observed) -> Outcome:
+    def settled(self, observed: StudyData) -> Outcome:
         """The same with the horizon and the measure that hold."""
         assert observed.times is not None, "they are times to an event"
         return replace(self, horizon=observed.times.horizon, measure=observed.times.target.name)
 
-    def mean(self, observed: Observed) -> str:
+    def mean(self, observed: StudyData) -> str:
         """Such as "mean days up to 365"."""
         assert observed.times is not None, "they are times to an event"
         return observed.times.described(self.time)

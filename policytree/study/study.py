@@ -25,8 +25,8 @@ from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.study_check.directions import Direction, agreed_direction, direction_of
-from policytree.weighting.observed import Observed, observe
 from policytree.weighting.propensities import propensity_matrix
+from policytree.weighting.study_data import StudyData, observe
 from policytree.weighting.target_arguments import with_target
 
 DIRECTIONS = ("maximize", "minimize")
@@ -148,7 +148,7 @@ class Study(CallArguments):
     unit: str
     name: str
     notes: tuple[str, ...]
-    found: Observed | None = field(repr=False)
+    found: StudyData | None = field(repr=False)
 
     def __init__(
         self,
@@ -335,7 +335,7 @@ class Study(CallArguments):
     # --- what it is ---
 
     @property
-    def observed(self) -> Observed:
+    def observed(self) -> StudyData:
         """Outcomes, treatments, weights and clusters, checked, as arrays.
 
         Raises
@@ -385,7 +385,7 @@ class Study(CallArguments):
         return self.table[list(self.confounders)] if self.confounders else None
 
     @property
-    def assigned(self) -> Observed:
+    def assigned(self) -> StudyData:
         """What was observed by what was assigned: offers where people could refuse them, else treatments."""
         return self.observed if self.observed.instrument is None else self.observed.by_offer()
 
@@ -514,7 +514,8 @@ class Study(CallArguments):
         """Where the probabilities of treatment come from, in words."""
         known, second = self.propensity, self.assigned.treatments[-1]
         if known is None:
-            return "estimated from the covariates" + (" and confounders" if self.confounders else "")
+            lot = "drawn by lot; " if self.randomized else ""
+            return f"{lot}estimated from the covariates{' and confounders' if self.confounders else ''}"
         if isinstance(known, Mapping):
             pairs = ((label, each if isinstance(each, str) else f"{each:g}") for label, each in known.items())
             return "known: " + ", ".join(f"{label} {text}" for label, text in pairs)
@@ -606,7 +607,7 @@ class Study(CallArguments):
         yield from ((role, column) for role in COSTS for column in columns_in(getattr(self, role)))
 
 
-def _refuse_unknown(label: Any, observed: Observed, role: str) -> None:
+def _refuse_unknown(label: Any, observed: StudyData, role: str) -> None:
     """Refuse the label of a treatment, or an offer, that nobody got; labels are compared as text."""
     known = [str(each) for each in observed.treatments]
     if str(label) not in known and label not in observed.treatments.tolist():  # 1 is the label 1.0
@@ -614,7 +615,7 @@ def _refuse_unknown(label: Any, observed: Observed, role: str) -> None:
         raise InputError(f"{role} names the {what} {str(label)!r}; the {what}s are {', '.join(known)}.")
 
 
-def gain_text(mean: str, observed: Observed) -> str:
+def gain_text(mean: str, observed: StudyData) -> str:
     """What values are where there is an instrument, such as "gain in mean score over none"."""
     return f"gain in {mean} over {observed.treatments[0]!s}"
 

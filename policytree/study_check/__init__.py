@@ -60,7 +60,7 @@ from policytree.study_check.rows import (
     thin_support,
 )
 from policytree.weighting.completion import unadjusted
-from policytree.weighting.observed import OutcomeArguments, observe
+from policytree.weighting.study_data import OutcomeArguments, observe
 from policytree.weighting.target_arguments import stacks_target
 
 __all__ = [

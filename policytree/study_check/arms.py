@@ -19,7 +19,7 @@ from policytree.study_check.findings import (
     Finding,
 )
 from policytree.trees.text import counted
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 FEW_VALUES = 20  # up to which numbers are looked at one by one
 EXPECTED = 8.0  # units with an arm, by its share
@@ -28,7 +28,7 @@ SHOWN = 4  # values in a sentence
 MUCH_LESS = 0.2  # of the clusters that would vary if their rows had been treated independently
 
 
-def combination_findings(seen: Observed) -> list[Finding]:
+def combination_findings(seen: StudyData) -> list[Finding]:
     """Combinations of several treatments that nobody, or hardly anybody, got; nothing of a single treatment."""
     if seen.factors is None:
         return []
@@ -50,13 +50,13 @@ def combination_findings(seen: Observed) -> list[Finding]:
     return findings
 
 
-def never_treated(table: pd.DataFrame, seen: Observed, known: set[str], what: str = "treatment") -> list[Finding]:
+def never_treated(table: pd.DataFrame, seen: StudyData, known: set[str], what: str = "treatment") -> list[Finding]:
     """Values of a column with which nobody got some treatment, although its share makes that improbable.
 
     Parameters
     ----------
     table : DataFrame of shape (n, p)
-    seen : Observed
+    seen : StudyData
         Where whole clusters were treated, clusters are counted instead of rows.
     known : set of str
         Columns that are known to record the treatment; they are left out.
@@ -90,12 +90,12 @@ def never_treated(table: pd.DataFrame, seen: Observed, known: set[str], what: st
     return findings
 
 
-def uncensored_treatments(seen: Observed) -> list[Finding]:
+def uncensored_treatments(seen: StudyData) -> list[Finding]:
     """Treatments of which no time is censored before the horizon, although others' are: events may mean other things.
 
     Parameters
     ----------
-    seen : Observed
+    seen : StudyData
         Nothing is found where its outcomes are no times.
     """
     if seen.times is None:
@@ -123,7 +123,7 @@ def uncensored_treatments(seen: Observed) -> list[Finding]:
     return findings
 
 
-def _pairs(seen: Observed, codes: np.ndarray, n_values: int) -> np.ndarray:
+def _pairs(seen: StudyData, codes: np.ndarray, n_values: int) -> np.ndarray:
     """Rows, or clusters, by value and arm, shape (n_values, K); rows with code -1 are left out."""
     rows = np.flatnonzero(codes >= 0)
     cells = codes[rows].astype(np.int64) * seen.n_arms + seen.arm[rows]
@@ -144,7 +144,7 @@ def _without(name: str, values: list[str], arm: str, rows: int, n: int, what: st
     )  # fmt: skip
 
 
-def treatment_in_clusters(seen: Observed) -> list[Finding]:
+def treatment_in_clusters(seen: StudyData) -> list[Finding]:
     """Whether clusters with several rows got one treatment each; nothing without clusters."""
     if seen.groups is None:
         return []
@@ -166,7 +166,7 @@ def treatment_in_clusters(seen: Observed) -> list[Finding]:
     return [Finding("note", WITHIN_CLUSTERS, "Treatment", found, how)]
 
 
-def _variation(seen: Observed) -> tuple[int, int, float]:
+def _variation(seen: StudyData) -> tuple[int, int, float]:
     """Clusters with several rows, those of them with several treatments, and how many these would be by chance.
 
     By chance: if each row had got its treatment independently of the others, by the treatments' shares.
@@ -180,7 +180,7 @@ def _variation(seen: Observed) -> tuple[int, int, float]:
     return int(several.sum()), int((arms[several] >= 2).sum()), expected
 
 
-def _given_to_clusters(seen: Observed) -> bool:
+def _given_to_clusters(seen: StudyData) -> bool:
     """Whether far fewer clusters have several treatments than would by chance."""
     _, varies, expected = _variation(seen)
     return varies < MUCH_LESS * expected

@@ -16,7 +16,7 @@ from policytree.problem.split_columns import LEVELS_TO_GROUP
 from policytree.study_check.findings import AFTER_TREATMENT, ID, RARE_CATEGORIES, Finding
 from policytree.study_check.names import is_id, later_words
 from policytree.trees.text import counted
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 FEW_ROWS = 10  # in a category
 MANY_CATEGORIES = 50
@@ -249,13 +249,13 @@ def _text(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]
     return []
 
 
-def rare_levels(column: pd.Series, seen: Observed, min_leaf: int, min_per_arm: int) -> list[Finding]:
+def rare_levels(column: pd.Series, seen: StudyData, min_leaf: int, min_per_arm: int) -> list[Finding]:
     """Levels of which groups are made although they are too small to judge: their place in the ordering is noise.
 
     Parameters
     ----------
     column : Series of shape (n,)
-    seen : Observed
+    seen : StudyData
     min_leaf, min_per_arm : int
         Fewest rows of a leaf, and of every treatment in it; without the latter, ten rows of a level are enough.
     """

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from policytree.study_check.columns import is_text
 from policytree.study_check.findings import DETERMINES_OUTCOME, DETERMINES_TREATMENT, Finding
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 MOST_BINS = 100
 ROWS_A_VALUE, ROWS_A_BIN = 5, 10  # on average, for values to be bins of their own; in a bin otherwise
@@ -186,7 +186,7 @@ def missing_by_treatment(table: pd.DataFrame, arm: np.ndarray, labels: np.ndarra
     return findings
 
 
-def missing_outcomes(seen: Observed, name: str | None) -> list[Finding]:
+def missing_outcomes(seen: StudyData, name: str | None) -> list[Finding]:
     """The outcome, where it is missing much more often under one treatment than under another."""
     if seen.seen is None:
         return []

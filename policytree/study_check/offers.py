@@ -9,18 +9,18 @@ import numpy as np
 
 from policytree.study_check.findings import FULL_COMPLIANCE, RARE_OFFER, WEAK_INSTRUMENT, Finding
 from policytree.weighting.instrument import USELESS_F, WEAK_F, f_statistic
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 FEW_ROWS, SMALL_SHARE = 20, 0.05  # of an offer: uptake and outcomes under it are hardly known
 
 
-def offer_findings(offered: Observed) -> list[Finding]:
+def offer_findings(offered: StudyData) -> list[Finding]:
     """Rare offers, and offers that hardly change uptake, before covariates.
 
     Parameters
     ----------
-    offered : Observed
-        By offer (:meth:`policytree.weighting.observed.Observed.by_offer`).
+    offered : StudyData
+        By offer (:meth:`policytree.weighting.study_data.StudyData.by_offer`).
     """
     return [*_rare(offered), *_weak(offered)]
 
@@ -35,7 +35,7 @@ def about_offers(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     )
 
 
-def _rare(offered: Observed) -> list[Finding]:
+def _rare(offered: StudyData) -> list[Finding]:
     counts = np.bincount(offered.arm, minlength=offered.n_arms)
     findings = []
     for label, count in zip(offered.treatments, counts, strict=True):
@@ -48,7 +48,7 @@ def _rare(offered: Observed) -> list[Finding]:
     return findings
 
 
-def _weak(offered: Observed) -> list[Finding]:
+def _weak(offered: StudyData) -> list[Finding]:
     """Whether uptake differs between offers enough to say anything about those who follow them."""
     assert offered.took is not None, "arms are offers"
     w = offered.weight

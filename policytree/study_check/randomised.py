@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from policytree.common.option_words import typed_list
 from policytree.study_check.findings import LOOKS_RANDOMISED, Finding
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 LOOKS = 0.05  # p-value from which on the arms count as randomised
 FEWEST_UNITS = 60  # with fewer units, the test has hardly any power
@@ -59,7 +59,7 @@ class Randomisation:
         return [Finding("note", LOOKS_RANDOMISED, what.capitalize(), found, how)]
 
 
-def randomisation_test(table: pd.DataFrame, seen: Observed) -> Randomisation | None:
+def randomisation_test(table: pd.DataFrame, seen: StudyData) -> Randomisation | None:
     """Test whether treatment depends on the covariates; None where there is nothing to test.
 
     The statistic is the sum over covariates (as numbers, categories and gaps as indicators, each of variance one) and
@@ -71,7 +71,7 @@ def randomisation_test(table: pd.DataFrame, seen: Observed) -> Randomisation | N
     Parameters
     ----------
     table : DataFrame of shape (n, p)
-    seen : Observed
+    seen : StudyData
     """
     if table.shape[1] == 0:
         return None

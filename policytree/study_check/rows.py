@@ -16,7 +16,7 @@ from policytree.study_check.columns import is_text
 from policytree.study_check.findings import REPEATED_IDS, Finding
 from policytree.study_check.names import is_person
 from policytree.weighting.cluster_robust import covariance_of_means, mean_and_influence, n_units, variance_of_mean
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 FINE = 20  # distinct values from which on a column tells rows apart
 RARE, FEW = 0.01, 10  # a value of at most this share, or so many, of the rows: two such do not meet by chance
@@ -60,7 +60,7 @@ def _may_be_ids(column: pd.Series) -> bool:
     return bool(np.isfinite(values).all() and (values == np.floor(values)).all())
 
 
-def repeated_rows(table: pd.DataFrame, seen: Observed) -> list[Finding]:
+def repeated_rows(table: pd.DataFrame, seen: StudyData) -> list[Finding]:
     """Rows that agree with another in everything although they could hardly do so by chance; with clusters, none."""
     if seen.groups is not None:
         return []
@@ -106,7 +106,7 @@ class Moved:
     influence: np.ndarray
 
 
-def _moved(scores: np.ndarray, seen: Observed) -> Moved:
+def _moved(scores: np.ndarray, seen: StudyData) -> Moved:
     """The mean of scores (n,)."""
     value, influence = mean_and_influence(scores, seen.weight)
     units = n_units(seen.weight, seen.groups)
@@ -145,12 +145,12 @@ class ArmMean:
         return self.difference.value / error if error > 0 else float("nan")
 
 
-def arm_means(seen: Observed, rewards: pd.DataFrame, propensity: np.ndarray | None = None) -> tuple[ArmMean, ...]:
+def arm_means(seen: StudyData, rewards: pd.DataFrame, propensity: np.ndarray | None = None) -> tuple[ArmMean, ...]:
     """Means by treatment, as observed and by the rewards.
 
     Parameters
     ----------
-    seen : Observed
+    seen : StudyData
     rewards : DataFrame of shape (n, K)
     propensity : ndarray of shape (n, K), optional
         Known probabilities of treatment.
@@ -168,7 +168,7 @@ def arm_means(seen: Observed, rewards: pd.DataFrame, propensity: np.ndarray | No
     return tuple(found)
 
 
-def moved_together(seen: Observed, means: Iterable[ArmMean]) -> float:
+def moved_together(seen: StudyData, means: Iterable[ArmMean]) -> float:
     """Probability, if no mean may move, that arms' means move at least as far as these do.
 
     Twice the smaller of two probabilities: of the chi-squared statistic of all arms with their covariance, and
@@ -203,7 +203,7 @@ def moved_jointly(p: float, means: Iterable[ArmMean], by_chance: str) -> list[Fi
     return [Finding("serious", "moved means", "", what, remedy)]
 
 
-def moved_means(seen: Observed, means: Iterable[ArmMean], by_chance: str) -> list[Finding]:
+def moved_means(seen: StudyData, means: Iterable[ArmMean], by_chance: str) -> list[Finding]:
     """Arms whose mean as observed is far from the mean that everybody would have under them, by the rewards.
 
     ``by_chance`` says how it is known that treatment was given by chance, so that no mean may move; "" if it is not.
@@ -247,12 +247,12 @@ def outside_range(means: Iterable[ArmMean], limits: tuple[float, float]) -> list
     ]  # fmt: skip
 
 
-def thin_support(seen: Observed, propensity: np.ndarray, floor: float) -> list[Finding]:
+def thin_support(seen: StudyData, propensity: np.ndarray, floor: float) -> list[Finding]:
     """Arms whose estimated chances reach the floor, or whose mean rests on a few rows with large weights.
 
     Parameters
     ----------
-    seen : Observed
+    seen : StudyData
     propensity : ndarray of shape (n, K)
         Estimated probabilities of treatment, raised to ``floor``.
     """

@@ -11,8 +11,8 @@ import numpy as np
 
 from policytree.weighting.completion import by_curves, completed, curves_of
 from policytree.weighting.nuisances import refuse_own_models
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.marginal import MarginalCurve
 
 
@@ -43,8 +43,8 @@ class Averages:
 
 
 def average(
-    estimator: Any, observed: Observed, scheme: Scheme, given: Nuisances
-) -> tuple[Averages, Observed, Nuisances, int]:
+    estimator: Any, observed: StudyData, scheme: Scheme, given: Nuisances
+) -> tuple[Averages, StudyData, Nuisances, int]:
     """Averages of rows without covariates, outcomes completed by them, nuisances, and how many chances were raised."""
     averages, n_raised = Averages(), 0
     if observed.times is not None:

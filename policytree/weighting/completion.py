@@ -6,29 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.marginal import MarginalCurve, marginal_curve, transformed_by_curve
 from policytree.weighting.time_to_event.outcome import TimeToEvent
 
 
-def completed(observed: Observed, outcome: np.ndarray) -> Observed:
+def completed(observed: StudyData, outcome: np.ndarray) -> StudyData:
     """What was observed, with outcomes (n,) that are known for everybody."""
     return replace(observed, y=outcome, times=None, seen=None)
 
 
-def of_missing(observed: Observed, expected: np.ndarray, chance: np.ndarray) -> np.ndarray:
+def of_missing(observed: StudyData, expected: np.ndarray, chance: np.ndarray) -> np.ndarray:
     """Expected outcomes (n,), corrected by the residuals of those that are seen over their chance (n,) of it."""
     seen = np.ones(observed.n, dtype=bool) if observed.seen is None else observed.seen
     return expected + np.where(seen, (observed.y - expected) / chance, 0.0)
 
 
-def complete_missing(observed: Observed, nuisances: Nuisances, floor: float) -> Observed:
+def complete_missing(observed: StudyData, nuisances: Nuisances, floor: float) -> StudyData:
     """Missing outcomes by the outcome model, corrected by the residuals of those that are seen.
 
     Parameters
     ----------
-    observed : Observed
+    observed : StudyData
     nuisances : Nuisances
         Without outcome models expected outcomes are zero; without ``observation`` everybody is seen.
     floor : float
@@ -40,7 +40,7 @@ def complete_missing(observed: Observed, nuisances: Nuisances, floor: float) -> 
     return completed(observed, of_missing(observed, expected, np.maximum(chance, floor)))
 
 
-def curves_of(observed: Observed, floor: float) -> tuple[MarginalCurve, ...]:
+def curves_of(observed: StudyData, floor: float) -> tuple[MarginalCurve, ...]:
     """Product-limit curves of events and of censoring, of every arm."""
     times, curves = _times(observed), []
     for k in range(observed.n_arms):
@@ -49,7 +49,7 @@ def curves_of(observed: Observed, floor: float) -> tuple[MarginalCurve, ...]:
     return tuple(curves)
 
 
-def by_curves(observed: Observed, curves: tuple[MarginalCurve, ...]) -> tuple[np.ndarray, np.ndarray]:
+def by_curves(observed: StudyData, curves: tuple[MarginalCurve, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Outcomes of rows by the curves of their arms, (n,), and whose chance to be followed was raised, (n,) bool."""
     times, out, raised = _times(observed), np.empty(observed.n), np.zeros(observed.n, dtype=bool)
     for k, curve in enumerate(curves):
@@ -58,7 +58,7 @@ def by_curves(observed: Observed, curves: tuple[MarginalCurve, ...]) -> tuple[np
     return out, raised
 
 
-def unadjusted(observed: Observed, floor: float = 0.02) -> Observed:
+def unadjusted(observed: StudyData, floor: float = 0.02) -> StudyData:
     """Outcomes completed without covariates, so that means of arms are what is seen of these.
 
     Of times the (weighted) mean of an arm is what its curve of Kaplan and Meier says, with its standard error, and
@@ -67,7 +67,7 @@ def unadjusted(observed: Observed, floor: float = 0.02) -> Observed:
 
     Parameters
     ----------
-    observed : Observed
+    observed : StudyData
     floor : float
         Least probability of not being censored.
     """
@@ -83,6 +83,6 @@ def unadjusted(observed: Observed, floor: float = 0.02) -> Observed:
     return completed(observed, of_missing(observed, (total / of_seen)[observed.arm], (of_seen / of_all)[observed.arm]))
 
 
-def _times(observed: Observed) -> TimeToEvent:
+def _times(observed: StudyData) -> TimeToEvent:
     assert observed.times is not None, "outcomes are times"
     return observed.times

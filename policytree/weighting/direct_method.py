@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class DirectMethod:
     >>> from sklearn.linear_model import LinearRegression
     >>> from policytree import RewardEstimator
     >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
-    >>> model = RewardEstimator(LinearRegression(), method="direct", cv=2, random_state=0)
+    >>> model = RewardEstimator(LinearRegression(), method="regression", cv=2, random_state=0)
     >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X).mean().round(2)
     drug    4.5
     none    3.5
@@ -34,6 +34,6 @@ class DirectMethod:
     needs_regression: bool = True
     needs_propensity: bool = False
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Predicted outcomes, shape (n, K), in the outcome's unit."""
         return np.array(nuisances.regression, dtype=np.float64)

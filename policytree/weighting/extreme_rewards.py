@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.exceptions import OverlapWarning
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 FAR = 2.0  # ranges of the target over the share of the arm: some three times what the arm's other rows count
 MUCH = 0.1  # of the variance of an arm's mean reward, from which on these rows are worth a warning
@@ -72,7 +72,7 @@ class ExtremeRewards:
         )
 
 
-def extreme_rewards(rewards: np.ndarray | None, outcome: np.ndarray, observed: Observed) -> ExtremeRewards:
+def extreme_rewards(rewards: np.ndarray | None, outcome: np.ndarray, observed: StudyData) -> ExtremeRewards:
     """Count them.
 
     Parameters
@@ -81,7 +81,7 @@ def extreme_rewards(rewards: np.ndarray | None, outcome: np.ndarray, observed: O
         None where rewards are about other people than the rows: then only outcomes are looked at.
     outcome : ndarray of shape (n,)
         Completed.
-    observed : Observed
+    observed : StudyData
         As it was given, with times or with outcomes that are missing.
     """
     low, high = observed.limits

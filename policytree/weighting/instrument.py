@@ -18,8 +18,8 @@ from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.weighting.cluster_robust import covariance_of_means, mean_and_influence
 from policytree.weighting.doubly_robust import DoublyRobust
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData
 
 COMPLIERS = "compliers"
 WEAK_F, USELESS_F = 10.0, 4.0  # of the first stage: below, intervals are too short; nothing is identified
@@ -48,8 +48,8 @@ class OfferScores:
         return (weights * self.outcome).sum(axis=1), (weights * self.uptake).sum(axis=1)
 
 
-def offer_scores(observed: Observed, nuisances: Nuisances) -> OfferScores:
-    """Scores of offers; ``observed`` as :meth:`Observed.by_offer` has it."""
+def offer_scores(observed: StudyData, nuisances: Nuisances) -> OfferScores:
+    """Scores of offers; ``observed`` as :meth:`StudyData.by_offer` has it."""
     assert observed.took is not None and nuisances.uptake is not None, "arms are offers"
     scheme = DoublyRobust()
     of_uptake = scheme.rewards(replace(observed, y=observed.took), replace(nuisances, regression=nuisances.uptake))
@@ -91,7 +91,7 @@ class FirstStage:
         return weights * (self.compliance / (weights @ self.uptake))
 
 
-def first_stage(scores: OfferScores, observed: Observed) -> FirstStage:
+def first_stage(scores: OfferScores, observed: StudyData) -> FirstStage:
     """How strong the instrument is.
 
     Raises
@@ -125,7 +125,7 @@ def first_stage(scores: OfferScores, observed: Observed) -> FirstStage:
     return stage
 
 
-def f_statistic(uptake: np.ndarray, influence: np.ndarray, observed: Observed) -> float:
+def f_statistic(uptake: np.ndarray, influence: np.ndarray, observed: StudyData) -> float:
     """Wald statistic of equal means (M,) over M - 1; ``influence`` (n, M) of each on its mean."""
     covariance = covariance_of_means(influence[:, 1:] - influence[:, :1], observed.weight, observed.groups)
     difference = uptake[1:] - uptake[0]
@@ -207,7 +207,7 @@ class InstrumentalVariable:
         return 1.0 if self.stage.uptake[-1] >= self.stage.uptake[0] else -1.0
 
     def effects(
-        self, observed: Observed, nuisances: Nuisances, scores: OfferScores | None = None
+        self, observed: StudyData, nuisances: Nuisances, scores: OfferScores | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Scores of the second treatment's effect, and of what people's own treatments brought beyond the first's.
 
@@ -266,17 +266,17 @@ class InstrumentalVariable:
             weights, divisor = np.tile(self.stage.weights, (len(divisor), 1)), np.ones(len(divisor))
         return np.maximum(weights, 0.0).sum(axis=1) / np.abs(divisor)
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, 2), in the outcome's unit: what each treatment brings beyond the first."""
         return over_first(self.effects(observed, nuisances)[0])
 
 
-def refuse_as_covariate(observed: Observed, **tables: Any) -> None:
+def refuse_as_covariate(observed: StudyData, **tables: Any) -> None:
     """Refuse covariates that are the instrument, or the treatment: given such a column nobody had another one.
 
     Parameters
     ----------
-    observed : Observed
+    observed : StudyData
         Of n rows, with an instrument.
     **tables : table of shape (n, p), or None
         By the argument's name.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class InversePropensity:
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
-    >>> model = RewardEstimator(method="self_normalized", cv=2, random_state=0)
+    >>> model = RewardEstimator(method="ipw_normalized", cv=2, random_state=0)
     >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
     drug    4.0
     none    4.0
@@ -47,7 +47,7 @@ class InversePropensity:
     needs_regression: bool = False
     needs_propensity: bool = True
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Rewards, shape (n, K), in the outcome's unit.
 
         Raises
@@ -63,7 +63,7 @@ class InversePropensity:
         return inverse_weights(observed, nuisances.propensity) * observed.y[:, None]
 
 
-def inverse_weights(observed: Observed, propensity: np.ndarray) -> np.ndarray:
+def inverse_weights(observed: StudyData, propensity: np.ndarray) -> np.ndarray:
     """``1{t_i = k} / e_k(x_i)``, shape (n, K)."""
     rows = np.arange(observed.n)
     w = np.zeros((observed.n, observed.n_arms))
@@ -71,7 +71,7 @@ def inverse_weights(observed: Observed, propensity: np.ndarray) -> np.ndarray:
     return w
 
 
-def normalized_weights(observed: Observed, propensity: np.ndarray) -> np.ndarray:
+def normalized_weights(observed: StudyData, propensity: np.ndarray) -> np.ndarray:
     """:func:`inverse_weights` scaled to a (weighted) mean of one for every treatment.
 
     Raises

@@ -21,8 +21,8 @@ from policytree.data.feature_encoder import FeatureEncoder
 from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError, quoted
 from policytree.model_selection.folds import FoldPlan
-from policytree.weighting.observed import Observed, observe
 from policytree.weighting.stretch import learn_stretch, metric_columns
+from policytree.weighting.study_data import StudyData, observe
 
 CHUNK = 20_000  # rows whose local regressions are solved at once
 MAX_CANDIDATES = 5_000_000  # neighbours held at once; many where clusters are large
@@ -378,7 +378,7 @@ class MatchingRewards(BaseEstimator):
             mask[self._names.index(column) if column in self._names else column] = True
         return mask
 
-    def _learn(self, columns, observed: Observed, plan: FoldPlan, random_state) -> list[_Split]:
+    def _learn(self, columns, observed: StudyData, plan: FoldPlan, random_state) -> list[_Split]:
         groups = np.arange(observed.n) if observed.groups is None else observed.groups
         w = np.ones(observed.n) if observed.sample_weight is None else observed.sample_weight
         self._training_Z, self._training_groups, self._owner = columns.Z, groups, columns.owner
@@ -423,7 +423,7 @@ class MatchingRewards(BaseEstimator):
             diameters[:, k] = found.distance[:, -1]
         return values, diameters
 
-    def _estimate_training(self, Z, observed: Observed) -> tuple[np.ndarray, np.ndarray]:
+    def _estimate_training(self, Z, observed: StudyData) -> tuple[np.ndarray, np.ndarray]:
         """Estimates per split, both (n_splits, n, K); NaN where a row helped to learn the metric."""
         values, diameters = np.full((2, len(self._splits), observed.n, observed.n_arms), np.nan)
         for s, split in enumerate(self._splits):

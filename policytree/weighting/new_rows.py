@@ -15,11 +15,11 @@ from policytree.weighting.averages import Averages
 from policytree.weighting.completion import by_curves, complete_missing, completed
 from policytree.weighting.instrument import InstrumentalVariable
 from policytree.weighting.nuisances import median_of_repeats
-from policytree.weighting.observed import WEIGHT, Observed, observe, outcome_matrix
 from policytree.weighting.propensities import is_constant, propensity_matrix
 from policytree.weighting.reward_arguments import given_nuisances, resolve_scheme
 from policytree.weighting.reward_cross_fit import completed_nuisances
 from policytree.weighting.scheme import Nuisances, Scheme
+from policytree.weighting.study_data import WEIGHT, StudyData, observe, outcome_matrix
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.time_to_event.outcome import is_structured
 
@@ -54,7 +54,7 @@ class Remembered:
     averages: Averages = field(default_factory=Averages)
 
     @classmethod
-    def of(cls, observed: Observed, columns: StudyColumns, missing_outcome: str) -> Remembered:
+    def of(cls, observed: StudyData, columns: StudyColumns, missing_outcome: str) -> Remembered:
         """What is to be remembered of a fit to these columns."""
         given = frozenset(name for name in ("propensity", "regression") if getattr(columns, name) is not None)
         constant = "propensity" in given and is_constant(columns.propensity, observed.n, observed.n_arms)
@@ -86,7 +86,7 @@ class NewRows:
         """Of the fit."""
         return self.fitted._memory
 
-    def judged(self) -> tuple[Scheme, Observed, Nuisances]:
+    def judged(self) -> tuple[Scheme, StudyData, Nuisances]:
         """The scheme, what was observed, outcomes completed, and the rows' nuisances."""
         fitted, columns, memory = self.fitted, self.columns, self.memory
         observed = self.observed()
@@ -128,7 +128,7 @@ class NewRows:
         """Covariates and confounders as the models read them."""
         return self.fitted.covariates_.matrix(self.columns.X, self.columns.W, n)
 
-    def observed(self) -> Observed:
+    def observed(self) -> StudyData:
         """What was observed, with the horizon and the target of the fit; arms are offers, if there are some."""
         fitted, columns = self.fitted, self.columns
         for name, was_given in (("instrument", fitted.offers_), ("study", fitted.participation_)):
@@ -160,7 +160,7 @@ class NewRows:
             "event": event, "entry": entry, "horizon": fitted.horizon_, "target": fitted.target_, "cause": memory.cause,
         }  # fmt: skip
 
-    def completed(self, observed: Observed, Z: np.ndarray, cluster: np.ndarray | None, regression: Any) -> Observed:
+    def completed(self, observed: StudyData, Z: np.ndarray, cluster: np.ndarray | None, regression: Any) -> StudyData:
         """The same, outcomes completed; ``regression`` (n, K): expected ones if known."""
         fitted = self.fitted
         if observed.times is not None:
@@ -206,7 +206,7 @@ def scheme_of(fitted: Any) -> Scheme:
 
 
 def of_status_quo(
-    fitted: Any, observed: Observed, Z: np.ndarray, cluster: np.ndarray | None, regression: Any
+    fitted: Any, observed: StudyData, Z: np.ndarray, cluster: np.ndarray | None, regression: Any
 ) -> Nuisances:
     """Nuisances of new rows, with the probabilities of treatment that anybody in the study had."""
     constant = None

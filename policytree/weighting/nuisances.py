@@ -25,7 +25,6 @@ from policytree.model_selection.crossfit import (
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.completion import completed
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacked import expanded
 from policytree.weighting.stacking import (
@@ -36,6 +35,7 @@ from policytree.weighting.stacking import (
     StackedOutcomes,
     indicators,
 )
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.censoring import CompletedOutcomes, complete_times
 from policytree.weighting.time_to_event.hazards import HazardStack
 from policytree.weighting.time_to_event.survival_models import check_survival_model
@@ -368,7 +368,7 @@ def observation_table(Z: np.ndarray, arm: np.ndarray, n_arms: int) -> np.ndarray
 
 def cross_fit(
     Z: np.ndarray,
-    observed: Observed,
+    observed: StudyData,
     plans: list[FoldPlan],
     regression,
     propensity,
@@ -385,7 +385,7 @@ def cross_fit(
     ----------
     Z : ndarray of shape (n, q)
         Nuisance covariates.
-    observed : Observed
+    observed : StudyData
     plans : list of FoldPlan
     regression : OutcomeStack, scikit-learn regressor or classifier, mapping of treatment to one, or None
         A scikit-learn learner is fitted per arm and fold, to that arm's rows outside the fold.
@@ -452,7 +452,7 @@ def cross_fit(
 
 
 def cross_fit_uptake(
-    learner: Any, repeat: CrossFitted, Z: np.ndarray, observed: Observed, divisor: Callable, executor: Any = None
+    learner: Any, repeat: CrossFitted, Z: np.ndarray, observed: StudyData, divisor: Callable, executor: Any = None
 ) -> CrossFitted:
     """With probabilities of taking the treatment under every offer, on the folds of the other nuisances."""
     assert observed.took is not None, "arms are offers"
@@ -462,7 +462,7 @@ def cross_fit_uptake(
     return replace(repeat, uptake=found.regression)
 
 
-def _fit_observation(learner, Z, observed: Observed, plans: list[FoldPlan], executor: Any) -> list[CrossFit]:
+def _fit_observation(learner, Z, observed: StudyData, plans: list[FoldPlan], executor: Any) -> list[CrossFit]:
     """Whether outcomes are seen, by covariates and the arm: the two classes in place of the arms."""
     assert observed.seen is not None, "some outcomes are missing"
     classes = replace(observed, arm=observed.seen.astype(np.int64), treatments=np.array([0, 1]), seen=None)
@@ -474,7 +474,7 @@ def _fit_observation(learner, Z, observed: Observed, plans: list[FoldPlan], exec
     return [each.propensity for each in found if each.propensity is not None]
 
 
-def fit_participation(learner, Z, observed: Observed, plans: list[FoldPlan], executor: Any) -> list[CrossFit]:
+def fit_participation(learner, Z, observed: StudyData, plans: list[FoldPlan], executor: Any) -> list[CrossFit]:
     """Whether rows are of the study, by covariates: the two classes in place of the arms."""
     assert observed.study is not None, "there is a target"
     classes = replace(
@@ -485,7 +485,7 @@ def fit_participation(learner, Z, observed: Observed, plans: list[FoldPlan], exe
     return [each.propensity for each in found if each.propensity is not None]
 
 
-def _outcome_fits(regression, Z, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
+def _outcome_fits(regression, Z, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
     if regression is None:
         return []
     if isinstance(regression, OutcomeStack):
@@ -499,7 +499,7 @@ def _outcome_fits(regression, Z, observed: Observed, plan: FoldPlan) -> list[Fol
     ]
 
 
-def _arm_fits(propensity, Z, observed: Observed, plan: FoldPlan) -> list[FoldFits]:
+def _arm_fits(propensity, Z, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
     if propensity is None:
         return []
     if isinstance(propensity, PropensityStack):
@@ -508,7 +508,7 @@ def _arm_fits(propensity, Z, observed: Observed, plan: FoldPlan) -> list[FoldFit
     return [FoldFits(fit, Z, observed.arm, plan, None, observed.sample_weight, observed.groups)]
 
 
-def _fit_again(stack: PropensityStack, counts, finished: list[CrossFit], Z, observed: Observed, executor) -> None:
+def _fit_again(stack: PropensityStack, counts, finished: list[CrossFit], Z, observed: StudyData, executor) -> None:
     """Replace what turns out to need more rounds; ``counts``: of outcome and of arm learners, for every plan."""
     again: dict[int, FoldFits] = {}
     start = 0
@@ -521,7 +521,7 @@ def _fit_again(stack: PropensityStack, counts, finished: list[CrossFit], Z, obse
         finished[position] = fit
 
 
-def _joined_arms(propensity, done: list[CrossFit], observed: Observed) -> CrossFit | None:
+def _joined_arms(propensity, done: list[CrossFit], observed: StudyData) -> CrossFit | None:
     if not done:
         return None
     return propensity.mixed(done, observed) if isinstance(propensity, PropensityStack) else done[0]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData
 
 SMALLEST = 1e-300  # so that a probability of zero has an inverse
 
@@ -48,12 +48,12 @@ class DoublyRobustOverlap:
         """Which propensities stand in a denominator without a bound, (K,) bool: none."""
         return np.zeros(len(treatments), dtype=bool)
 
-    def population(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def population(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """How many people of the target population every row stands for, (n,), with (weighted) mean one."""
         h = _inverse(nuisances)[1]
         return h / np.average(h, weights=observed.sample_weight)
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, K), in the outcome's unit."""
         rows = np.arange(observed.n)
         inverse, h = _inverse(nuisances)

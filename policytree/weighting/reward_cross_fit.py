@@ -24,17 +24,17 @@ from policytree.weighting.nuisances import (
     resolve_participation,
     resolve_uptake,
 )
-from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import clip
 from policytree.weighting.reward_arguments import divided_by
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.stacked import share_of_target
+from policytree.weighting.study_data import StudyData
 
 LEAST_DIVISOR = 1e-3  # of targeting, where min_propensity is smaller: no row then outweighs a thousand others
 
 
 def cross_fit_nuisances(
-    estimator: Any, Z: np.ndarray, whole: Observed, scheme: Scheme, given: Nuisances, constant: Any
+    estimator: Any, Z: np.ndarray, whole: StudyData, scheme: Scheme, given: Nuisances, constant: Any
 ) -> tuple[CrossFitted, ...]:
     """Every repetition's nuisances; empty if the scheme needs nothing beyond what is given.
 
@@ -88,7 +88,7 @@ def cross_fit_nuisances(
 def _for_target(
     estimator: Any,
     Z: np.ndarray,
-    whole: Observed,
+    whole: StudyData,
     plans: list[FoldPlan],
     given: Nuisances,
     regression: Any,
@@ -130,7 +130,7 @@ def _for_target(
 
 
 def completed_nuisances(
-    estimator: Any, scheme: Scheme, given: Nuisances, repeats: list[Nuisances], observed: Observed
+    estimator: Any, scheme: Scheme, given: Nuisances, repeats: list[Nuisances], observed: StudyData
 ) -> tuple[Nuisances, int]:
     """Given and estimated nuisances together, estimated propensities clipped; and the number of clipped rows."""
     estimated = median_of_repeats(repeats) if repeats else Nuisances()

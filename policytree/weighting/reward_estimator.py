@@ -40,7 +40,6 @@ from policytree.weighting.nuisances import (
     median_of_repeats,
     resolve_effects,
 )
-from policytree.weighting.observed import Observed, observe
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import warn_if_lowered, warn_if_unobserved
 from policytree.weighting.reward_arguments import (
@@ -53,6 +52,7 @@ from policytree.weighting.reward_arguments import (
 from policytree.weighting.reward_cross_fit import LEAST_DIVISOR, all_models, completed_nuisances, cross_fit_nuisances
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacked import averaging_weight, expanded, per_person, study_mask
+from policytree.weighting.study_data import StudyData, observe
 from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.target_support import covariate_table, target_support
@@ -80,9 +80,10 @@ class RewardEstimator(NestedParameters):
     ----------
     model_regression : "auto", scikit-learn regressor or classifier, or mapping of treatment to one
         Outcome model, fitted per treatment. "auto" mixes ridge (for 0/1 outcomes: logistic) regression and boosted
-        small trees, each within every treatment and over all of them, by their out-of-fold errors
-        (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted", "linear over arms" or "boosted
-        over arms" is one of these alone; predictions of 0/1 outcomes stay within. A classifier's
+        small trees, each within every treatment and over all of them, and ridge on bends and products of covariates,
+        by their out-of-fold errors (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted",
+        "linear over arms", "boosted over arms" or "curved" is one of these alone; predictions of 0/1 outcomes stay
+        within. A classifier's
         prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they
         are, one indicator column per category); those that refuse missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
@@ -94,10 +95,10 @@ class RewardEstimator(NestedParameters):
         :class:`policytree.plotting.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows
         of every treatment in each training part.
     method : str or Scheme
-        "doubly_robust" (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "doubly_robust_normalized",
-        "inverse_propensity", "self_normalized", "direct", or an instance of a scheme. "instrument" learns the effect
-        of a treatment from who was offered it (a study's ``Offered``), where people choose for reasons that bear on
-        the outcome:
+        "dr" is doubly robust (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "ipw" weighs by inverse
+        propensities, "regression" takes the outcome models' predictions; "dr_normalized" and "ipw_normalized" make
+        every treatment's weights sum to one. Or an instance of a scheme. "instrument" learns the effect of a treatment
+        from who was offered it (a study's ``Offered``), where people choose for reasons that bear on the outcome:
         :class:`policytree.weighting.instrument.InstrumentalVariable`. Rewards are then gains over the first of two
         treatments; all that is said of treatments under ``propensity``, ``regression`` and ``min_propensity`` is about
         offers.
@@ -225,7 +226,7 @@ class RewardEstimator(NestedParameters):
 
     model_regression: Any = "auto"
     model_propensity: Any = "auto"
-    method: Any = "doubly_robust"
+    method: Any = "dr"
     _: KW_ONLY
     min_propensity: float = 0.01
     cv: Any = 5
@@ -414,7 +415,7 @@ class RewardEstimator(NestedParameters):
         self._effects = self._fit_effects(Z, observed, nuisances)
         return self
 
-    def _by_offer(self, observed: Observed) -> Observed:
+    def _by_offer(self, observed: StudyData) -> StudyData:
         """With an instrument, offers in place of treatments: what all nuisances are about then."""
         asked = is_instrumental(self)
         if asked is not (observed.instrument is not None):
@@ -426,7 +427,7 @@ class RewardEstimator(NestedParameters):
         self.offers_ = None if observed.instrument is None else observed.instrument.offers
         return observed if observed.instrument is None else observed.by_offer()
 
-    def _forget(self, observed: Observed) -> None:
+    def _forget(self, observed: StudyData) -> None:
         """Set what only some kinds of study have to what the others have."""
         times = observed.times
         self.horizon_ = None if times is None else times.horizon
@@ -437,7 +438,7 @@ class RewardEstimator(NestedParameters):
         self.n_weak_ = self.n_raised_ = 0
 
     def _learn_compliance(
-        self, scheme: InstrumentalVariable, observed: Observed, nuisances: Nuisances
+        self, scheme: InstrumentalVariable, observed: StudyData, nuisances: Nuisances
     ) -> tuple[np.ndarray, np.ndarray]:
         """Keep what offers do to uptake, which new rows need as well; the scheme's ``effects`` of these rows."""
         scores = offer_scores(observed, nuisances)
@@ -458,7 +459,7 @@ class RewardEstimator(NestedParameters):
         assert nuisances.observation is not None, "some outcomes are missing"
         return int(((nuisances.observation < self.min_observed) & seen).sum())
 
-    def _fit_effects(self, Z: np.ndarray, observed: Observed, nuisances: Nuisances) -> EffectModels | None:
+    def _fit_effects(self, Z: np.ndarray, observed: StudyData, nuisances: Nuisances) -> EffectModels | None:
         """Models of effects from these rows' doubly robust rewards; None where nobody asked for them."""
         if self.model_effects is None:
             return None
@@ -469,7 +470,7 @@ class RewardEstimator(NestedParameters):
         learner = resolve_effects(self.model_effects, Z.shape[1] > 0)
         if nuisances.regression is None or nuisances.propensity is None:
             raise InputError(
-                "Effects are learnt from doubly robust rewards; use method='doubly_robust', or leave out model_effects."
+                "Effects are learnt from doubly robust rewards; use method='dr', or leave out model_effects."
             )
         least = np.maximum(nuisances.propensity, max(self.min_propensity, LEAST_DIVISOR))
         rewards = DoublyRobust().rewards(observed, replace(nuisances, propensity=least))
@@ -479,7 +480,7 @@ class RewardEstimator(NestedParameters):
             outcomes = np.median([r.untargeted(Z) for r in self.repeats_], axis=0)
         return fit_effects(learner, Z, rewards, least, observed.weight, plan, outcomes)
 
-    def _keep_target(self, nuisances: Nuisances, observed: Observed, X: Table | None, W: Table | None) -> None:
+    def _keep_target(self, nuisances: Nuisances, observed: StudyData, X: Table | None, W: Table | None) -> None:
         """Store what tells study and target apart, count whose weight is lowered, and warn of too little overlap."""
         self.participation_ = self.target_ratio_ = None
         self.n_lowered_ = 0
@@ -731,7 +732,7 @@ class RewardEstimator(NestedParameters):
         return NewRows(self, columns).own_outcomes()
 
     def status_quo_of_costs(
-        self, observed: Observed, costs: np.ndarray, X: Table | None = None, W: Table | None = None
+        self, observed: StudyData, costs: np.ndarray, X: Table | None = None, W: Table | None = None
     ) -> np.ndarray:
         """As :meth:`predict_own_outcomes`, of what treatments cost, ``costs`` (n, K), in place of outcomes, (n,)."""
         Z = self.covariates_.matrix(X, W, observed.n)
@@ -908,8 +909,8 @@ class RewardEstimator(NestedParameters):
         of : {"treatment", "outcomes"}
             Whose models are replaced.
         learner : str
-            Of treatment "shares", "logit" or "boosted"; of outcomes "linear", "boosted", "linear over arms" or
-            "boosted over arms".
+            Of treatment "shares", "logit" or "boosted"; of outcomes "linear", "boosted", "linear over arms",
+            "boosted over arms" or "curved".
 
         Raises
         ------
@@ -938,7 +939,7 @@ class RewardEstimator(NestedParameters):
         return {of: tuple(m for part in found if part is not None for m in part.models) for of, found in parts.items()}
 
 
-def _finite(rewards: np.ndarray, observed: Observed, treatments: np.ndarray) -> pd.DataFrame:
+def _finite(rewards: np.ndarray, observed: StudyData, treatments: np.ndarray) -> pd.DataFrame:
     """Rewards as a frame, if they are numbers."""
     refuse_infinite_rewards(rewards, treatments)
     return pd.DataFrame(rewards, index=observed.index, columns=treatments)

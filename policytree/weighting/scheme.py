@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,5 +59,5 @@ class Scheme(Protocol):
     def needs_propensity(self) -> bool:
         """Whether ``nuisances.propensity`` is read."""
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Rewards, shape (n, K), in the outcome's unit; column k averages to the mean outcome under treatment k."""

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacked import share_of_target
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ class DoublyRobustTarget:
     needs_regression: bool = True
     needs_propensity: bool = True
 
-    def population(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def population(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """How many people of the target every row stands for, (n,), with (weighted) mean one."""
         study = _study(observed)
         return np.where(study, 0.0, 1.0 / target_share(observed))
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, K), in the outcome's unit."""
         m, e, study = nuisances.regression, nuisances.propensity, _study(observed)
         assert m is not None and e is not None and nuisances.ratio is not None
@@ -88,7 +88,7 @@ class DoublyRobustTarget:
         scores[own, arm] = self.weights(observed, nuisances)[own] / e[own, arm] * residual
         return scores
 
-    def own_outcomes(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def own_outcomes(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Scores (n,) whose mean is what the study's way of assigning treatments would bring in the target."""
         m, study = nuisances.regression, _study(observed)
         assignment = nuisances.as_estimated if nuisances.assignment is None else nuisances.assignment
@@ -97,17 +97,17 @@ class DoublyRobustTarget:
         residual = self.weights(observed, nuisances) * (observed.y - expected)
         return np.where(study, residual, expected / target_share(observed))
 
-    def weights(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def weights(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """What the residuals of the study's rows are multiplied by, (n,): ``odds n / n_t``; no sense for the others."""
         assert nuisances.ratio is not None
         return np.minimum(nuisances.ratio, self.max_target_weight) / (1.0 - target_share(observed))
 
 
-def target_share(observed: Observed) -> float:
+def target_share(observed: StudyData) -> float:
     """The (weighted) share of the target among the rows."""
     return share_of_target(_study(observed), observed.sampling_weight)
 
 
-def _study(observed: Observed) -> np.ndarray:
+def _study(observed: StudyData) -> np.ndarray:
     assert observed.study is not None, "there is a target"
     return observed.study

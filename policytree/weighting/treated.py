@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from policytree.exceptions import InputError
-from policytree.weighting.observed import Observed
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class DoublyRobustTreated:
         """Which propensities stand in a denominator, (K,) bool."""
         return np.arange(len(treatments)) != self._position(treatments)
 
-    def population(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def population(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """How many people of the target population every row stands for, (n,), with (weighted) mean one.
 
         Raises
@@ -67,7 +67,7 @@ class DoublyRobustTreated:
         own = observed.arm == self._position(observed.treatments)
         return own / self._share(own, observed)
 
-    def rewards(self, observed: Observed, nuisances: Nuisances) -> np.ndarray:
+    def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, K), in the outcome's unit."""
         rows, a = np.arange(observed.n), self._position(observed.treatments)
         own = observed.arm == a
@@ -80,7 +80,7 @@ class DoublyRobustTreated:
         scores[:, a] = np.where(own, observed.y, 0.0)
         return scores / self._share(own, observed)
 
-    def _share(self, own: np.ndarray, observed: Observed) -> float:
+    def _share(self, own: np.ndarray, observed: StudyData) -> float:
         share = float(np.average(own, weights=observed.sample_weight))
         if share == 0.0:
             raise InputError(f"No row has treatment {self.treated!s}, so there are no treated people to average over.")

@@ -99,7 +99,7 @@ def test_the_tree_over_offers_is_the_best_one_net_of_costs(study, fitted, report
     X, T, Y, offered, groups = study
     offer = offered["instrument"]
     net = Y - 2.0 * (T == "programme")
-    plain = rewards().set_params(method="doubly_robust", estimand="all")
+    plain = rewards().set_params(method="dr", estimand="all")
     model = DRPolicyTree(rewards=plain, max_depth=1, min_samples_leaf=40)
     given = {"X": X, "groups": groups, "propensity": 0.5, "sample_treatment_costs": {"voucher": 0.5}}
     by_columns(model.fit, Y=net, T=offer, **given)

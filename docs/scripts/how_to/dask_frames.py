@@ -29,4 +29,5 @@ print(local.certificate())
 local.plot()
 
 # %%
-# ``DaskPolicyTree`` does it for ``outcome=Rewards([...])``. Parquet files that all workers see do as well as a frame. A client that is open is used; ``client=`` names another one.
+# ``DaskPolicyTree`` does it for ``outcome=Rewards([...])``. Parquet files that all workers see do as well as a frame. A
+# client that is open is used; ``client=`` names another one.

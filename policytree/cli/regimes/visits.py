@@ -24,8 +24,8 @@ from policytree.regimes.stages import Stage
 from policytree.study.columns import refuse_two_roles
 from policytree.study.study import probabilities
 from policytree.study_check.directions import direction_of
-from policytree.weighting.observed import REFUSE, WEIGHT
 from policytree.weighting.propensities import propensity_matrix
+from policytree.weighting.study_data import REFUSE, WEIGHT
 
 BOTH = "--id and --stage go together: the columns that say whose row it is, and which decision it is about"
 

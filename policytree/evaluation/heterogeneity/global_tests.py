@@ -28,9 +28,9 @@ from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.completion import completed
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_regression
-from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import per_person
+from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
 from policytree.weighting.target_arguments import stacks_target
 
 UNITS_PER_DIRECTION = 10  # rows, or clusters, that the joint test needs for each direction
@@ -209,11 +209,11 @@ def heterogeneity_test(
     )  # fmt: skip
 
 
-def _kept_groups(seen: Observed) -> np.ndarray | None:
+def _kept_groups(seen: StudyData) -> np.ndarray | None:
     return None if seen.groups is None else seen.groups[seen.weight > 0]
 
 
-def _fewest(seen: Observed) -> int:
+def _fewest(seen: StudyData) -> int:
     """Rows, or clusters, of the rarest treatment; at most 5, at least 2."""
     arm = seen.arm
     if seen.groups is not None:
@@ -221,7 +221,7 @@ def _fewest(seen: Observed) -> int:
     return int(np.clip(np.bincount(arm, minlength=seen.n_arms).min(), 2, N_BLOCKS))
 
 
-def _check_fitted(fitted: RewardEstimator, seen: Observed) -> None:
+def _check_fitted(fitted: RewardEstimator, seen: StudyData) -> None:
     check_is_fitted(fitted, "rewards_")
     if fitted.regression_ is None or fitted.propensity_ is None or fitted.estimand != "all":
         raise InputError("The estimator must fit outcome models and propensities for estimand='all': doubly_robust.")
@@ -250,7 +250,7 @@ class _NullModel:
     weight: np.ndarray
 
     @classmethod
-    def of(cls, fitted: RewardEstimator, seen: Observed, b: int, own: np.ndarray) -> _NullModel:
+    def of(cls, fitted: RewardEstimator, seen: StudyData, b: int, own: np.ndarray) -> _NullModel:
         """From cross-fitted nuisances; propensities that were raised to a floor are scaled to sum to one again.
 
         ``own``: which rows of the fit these are.
@@ -274,7 +274,7 @@ class _NullModel:
         return both[:, 1:] * both[:, :1], both[:, 1:] ** 2
 
 
-def _predicted_blocks(learner, Z: np.ndarray, seen: Observed, plan: FoldPlan, b: int):
+def _predicted_blocks(learner, Z: np.ndarray, seen: StudyData, plan: FoldPlan, b: int):
     """Rows of every block but the first, and effects predicted for them from the blocks before, (rows, K)."""
     for block in range(1, plan.n_folds):
         rows, before = np.flatnonzero(plan.fold == block), plan.fold < block
@@ -289,7 +289,7 @@ def _predicted_blocks(learner, Z: np.ndarray, seen: Observed, plan: FoldPlan, b:
         yield rows, predicted - predicted[:, [b]]
 
 
-def _average_effects(fitted: RewardEstimator, seen: Observed, b: int) -> list[Estimate]:
+def _average_effects(fitted: RewardEstimator, seen: StudyData, b: int) -> list[Estimate]:
     """Of every treatment but the baseline, over everybody the rewards are about."""
     scores, weight = fitted.rewards_.to_numpy(), seen.sample_weight
     if seen.study is not None:
@@ -298,7 +298,7 @@ def _average_effects(fitted: RewardEstimator, seen: Observed, b: int) -> list[Es
     return [mean_estimate(scores[:, k] - scores[:, b], groups=seen.groups, sample_weight=weight) for k in others]
 
 
-def _sequential_table(blocks, null: _NullModel, averages: list[Estimate], seen: Observed, b: int) -> pd.DataFrame:
+def _sequential_table(blocks, null: _NullModel, averages: list[Estimate], seen: StudyData, b: int) -> pd.DataFrame:
     """Average effects, slopes on predicted effects, and the martingale tests of the slopes."""
     records = []
     others = [k for k in range(seen.n_arms) if k != b]
@@ -333,7 +333,7 @@ class _Block:
     z: float
 
     @classmethod
-    def of(cls, null: _NullModel, j: int, predicted, seen: Observed, rows: np.ndarray) -> _Block | None:
+    def of(cls, null: _NullModel, j: int, predicted, seen: StudyData, rows: np.ndarray) -> _Block | None:
         """None where predictions do not vary or clusters are too few for a test."""
         kept = null.weight[rows] > 0
         rows, predicted = rows[kept], predicted[kept]
@@ -351,7 +351,7 @@ class _Block:
         return cls(sums, squares, float(np.sign(t) * stats.norm.isf(np.exp(max(tail, -700.0)))))
 
 
-def _linear_test(Z: np.ndarray, null: _NullModel, seen: Observed) -> dict:
+def _linear_test(Z: np.ndarray, null: _NullModel, seen: StudyData) -> dict:
     """Hotelling's test that residuals do not vary with any product of a treatment and a covariate."""
     kept = np.flatnonzero(null.weight > 0)
     directions, groups = _directions(Z, null.weight), _kept_groups(seen)

@@ -21,8 +21,8 @@ from policytree.common.validation import (
 )
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.observed import Observed, observe
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData, observe
 
 REPEATED = 1e-10  # share of a column's variance that earlier columns leave: below, it is a combination of them
 
@@ -205,7 +205,7 @@ def _like(table, regression, T, argument: str) -> np.ndarray:
     return values
 
 
-def _calibrate_scores(seen: Observed, nuisances: Nuisances, effect, others, b) -> list[dict]:
+def _calibrate_scores(seen: StudyData, nuisances: Nuisances, effect, others, b) -> list[dict]:
     from policytree.weighting.doubly_robust import DoublyRobust
 
     scores = DoublyRobust().rewards(seen, nuisances)
@@ -217,7 +217,7 @@ def _calibrate_scores(seen: Observed, nuisances: Nuisances, effect, others, b) -
     return rows
 
 
-def _calibrate_residuals(seen: Observed, nuisances: Nuisances, effect, others, b) -> list[dict]:
+def _calibrate_residuals(seen: StudyData, nuisances: Nuisances, effect, others, b) -> list[dict]:
     m, e = nuisances.regression, nuisances.propensity
     assert m is not None and e is not None
     surprise = (seen.arm[:, None] == others) - e[:, others]

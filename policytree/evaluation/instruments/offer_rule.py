@@ -27,8 +27,8 @@ from policytree.evaluation.policy_value.validation import REPEATED
 from policytree.evaluation.policy_value.verdict import OFFER_WORDS, Verdict
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.reward_arguments import is_instrumental
+from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -216,7 +216,7 @@ def _net_only(verdict: Verdict) -> Verdict:
 
 
 def offer_tree_inputs(
-    Y: Column, observed: Observed, *, offer_costs: PerTreatment | None, treatment_cost: float, direction: str
+    Y: Column, observed: StudyData, *, offer_costs: PerTreatment | None, treatment_cost: float, direction: str
 ) -> dict[str, Any]:
     """``Y``, ``T`` and ``sample_treatment_costs`` of a tree over offers, as ``DRPolicyTree.fit`` takes them.
 
@@ -241,7 +241,7 @@ def offer_tree_inputs(
     }
 
 
-def net_of_uptake(Y: Column, observed: Observed, treatment_cost: float, direction: str) -> Column:
+def net_of_uptake(Y: Column, observed: StudyData, treatment_cost: float, direction: str) -> Column:
     """Outcomes less what takers of the second treatment cost (more, where less of them is better).
 
     Raises
@@ -270,5 +270,5 @@ def over_offers(estimator: DRPolicyTree) -> DRPolicyTree:
     tree: DRPolicyTree = clone(estimator)
     tree.set_params(constraints=[each for each in asked(tree) if each.needs not in ("", "budget_costs")])
     if tree.rewards is not None and is_instrumental(tree.rewards):
-        tree.rewards.set_params(method="doubly_robust", estimand="all")
+        tree.rewards.set_params(method="dr", estimand="all")
     return tree

@@ -26,7 +26,7 @@ from policytree.evaluation.policy_value.refits import Data, checked_direction, f
 from policytree.evaluation.policy_value.sample_split import judging_rows, rows_of
 from policytree.evaluation.policy_value.values import policy_difference, policy_value
 from policytree.exceptions import InputError
-from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
 from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import INCIDENCE, SURVIVAL
 
@@ -202,7 +202,7 @@ def honest_leaf_summary(
     )
 
 
-def _limits_of_shares(seen: Observed) -> tuple[float, float] | None:
+def _limits_of_shares(seen: StudyData) -> tuple[float, float] | None:
     """The two values of an outcome that has no others; of events, whether there was one by the horizon."""
     if seen.times is not None:
         return (0.0, 1.0) if seen.times.target.name in (SURVIVAL, INCIDENCE) else None
@@ -214,7 +214,7 @@ def _limits_of_shares(seen: Observed) -> tuple[float, float] | None:
 def _for_shares(
     leaves: pd.DataFrame,
     leaf: np.ndarray,
-    seen: Observed,
+    seen: StudyData,
     rows: np.ndarray,
     weight,
     level,

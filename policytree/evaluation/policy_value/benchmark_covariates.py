@@ -16,9 +16,9 @@ from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
-from policytree.weighting.observed import OutcomeArguments
 from policytree.weighting.reward_arguments import is_instrumental
 from policytree.weighting.reward_estimator import RewardEstimator
+from policytree.weighting.study_data import OutcomeArguments
 
 
 @shares_documentation(STUDY)
@@ -121,7 +121,7 @@ def nuisances_of(fitted: RewardEstimator) -> tuple[pd.DataFrame, pd.DataFrame]:
         If one of them was not needed.
     """
     if fitted.propensity_ is None or fitted.regression_ is None:
-        raise InputError(f"method={fitted.method!r} has not both nuisances; use method='doubly_robust'.")
+        raise InputError(f"method={fitted.method!r} has not both nuisances; use method='dr'.")
     return fitted.propensity_, fitted.regression_
 
 

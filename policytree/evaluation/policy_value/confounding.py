@@ -15,8 +15,8 @@ from policytree.evaluation.policy_value.benchmark_covariates import estimators_w
 from policytree.evaluation.policy_value.rule_names import STATUS_QUO
 from policytree.evaluation.policy_value.verdict import Reason, Verdict
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.observed import Observed
 from policytree.weighting.reward_estimator import RewardEstimator
+from policytree.weighting.study_data import StudyData
 
 MOST_BENCHMARKS = 3  # covariates that are left out in turn: each is one more cross-fitting of all nuisance models
 LEAST_VARIANCE = 1e-9  # of a standardised column: a ridge, so that columns that repeat each other have an inverse
@@ -66,7 +66,7 @@ def hidden(
     verdict: Verdict,
     rules: Sequence[Mapping[str, Rule]],
     judged: np.ndarray,
-    seen: Observed,
+    seen: StudyData,
     fitted: RewardEstimator,
     most: int,
     fit: Mapping[str, Any],
@@ -81,7 +81,7 @@ def hidden(
         What every rule of the table gives the judged rows, repetition by repetition.
     judged : ndarray
         Positions of these rows.
-    seen : Observed
+    seen : StudyData
     fitted : RewardEstimator
         Fitted to all rows, with estimated probabilities of treatment.
     most : int
@@ -135,7 +135,7 @@ def codes_of(labels: np.ndarray, policy: np.ndarray, tree: str) -> dict[str, Rul
     return {tree: pd.Index(labels).get_indexer(pd.Index(policy)), STATUS_QUO: None, **constant}
 
 
-def strongest(seen: Observed, X: Any, W: Any, most: int) -> list[Any]:
+def strongest(seen: StudyData, X: Any, W: Any, most: int) -> list[Any]:
     """The columns that explain most of what others leave of both treatment and outcome, by least squares.
 
     The product of both shares decides, as in the bias of an omitted variable. None if there is one column only.

@@ -69,9 +69,9 @@ from policytree.study_check import StudyCheck, check_study
 from policytree.study_check.directions import direction_of, name_of
 from policytree.trees.text import rule_sentence
 from policytree.trees.tree import Tree
-from policytree.weighting.observed import Observed, OutcomeArguments, observe
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacking import LEARNERS_OF
+from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
 from policytree.weighting.target_arguments import stacks_target
 from policytree.weighting.time_to_event.outcome import is_structured
 
@@ -382,7 +382,7 @@ def _rewards_check(
     return replace(check, findings=(*check.findings, *support_findings(data.seen, support)))
 
 
-def rule_names(seen: Observed, control: Any, randomized: bool) -> Rules:
+def rule_names(seen: StudyData, control: Any, randomized: bool) -> Rules:
     """Names of the rules that a verdict is about, by the label of the control (None: no control)."""
     arms = tuple(f"always {label}" for label in seen.treatments)
     reference = None if control is None else f"always {control}"
@@ -409,7 +409,7 @@ def _repetitions(
     return repetitions, judged_by
 
 
-def settled(repetitions: Sequence[Repetition], seen: Observed, validation: Validation, level: float) -> bool:
+def settled(repetitions: Sequence[Repetition], seen: StudyData, validation: Validation, level: float) -> bool:
     """Whether repetitions hardly move any value or difference."""
     estimates, differences = _estimates(repetitions, seen, validation, level)
     everything = [*estimates.values(), *differences.values()]
@@ -475,7 +475,7 @@ def _judgements(judged: list[Judged]) -> dict[str, tuple[Judgement, ...]]:
 
 
 def _estimates(
-    repetitions: Sequence[Repetition], seen: Observed, validation: Validation, level: float
+    repetitions: Sequence[Repetition], seen: StudyData, validation: Validation, level: float
 ) -> tuple[dict[str, Estimate], dict[str, Estimate]]:
     """Values of all rules on the held-out rows, and the policy's paired differences."""
     rules = list(repetitions[0].scores)
@@ -574,7 +574,7 @@ def _gross(data: Data, validation: Validation, repetitions: list[Repetition], le
     return difference
 
 
-def _optimism(repetitions: list[Repetition], seen: Observed, validation: Validation, level) -> dict[str, Optimism]:
+def _optimism(repetitions: list[Repetition], seen: StudyData, validation: Validation, level) -> dict[str, Optimism]:
     """Of every rule that is learnt."""
     n_folds = validation.plans[0].n_folds
     return {

@@ -18,13 +18,13 @@ from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import decimals, interval_text
 from policytree.evaluation.policy_value.rule_names import POLICY, fixed_rules
 from policytree.evaluation.policy_value.validation import Validation
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 WITHOUT_LIMITS = "tree without limits"  # a rival: what limits on outcomes and groups cost, held out
 
 
 def further_values(
-    repetitions: Sequence[Repeated], seen: Observed, validation: Validation, level: float
+    repetitions: Sequence[Repeated], seen: StudyData, validation: Validation, level: float
 ) -> dict[str, dict[str, Estimate]]:
     """Held-out means of further outcomes under every rule."""
     return {
@@ -132,7 +132,7 @@ class JudgedGroups:
 
 
 def held_out_groups(
-    repetitions: Sequence[Repeated], subgroups: Mapping[str, Subgroups], seen: Observed, validation: Validation
+    repetitions: Sequence[Repeated], subgroups: Mapping[str, Subgroups], seen: StudyData, validation: Validation
 ) -> JudgedGroups:
     """The groups of people whom refits of the tree were judged on."""
     rows = validation.judged()

@@ -2,7 +2,7 @@
 
     name               fails where                                                                     state
     direction          nobody said which outcomes are better, and the outcome's name does not tell     fragile
-    assignment         never: it says how treatments were assigned
+    assignment         never: drawn by lot, or taken to be as good as random given the covariates          assumed
     given chances      the shares of treatments refute the probabilities that were given               cannot be said
     data check         a serious finding: a leak, a later measurement, censoring, repeated ids         cannot be said
     rewards            arms' mean rewards leave their raw means in a randomised study, leave the       cannot be said
@@ -26,16 +26,16 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 
 from policytree.evaluation.policy_value.confounding import Hidden
-from policytree.evaluation.policy_value.gate import ASSIGNMENT, FRAGILE, SUPPORTED, UNSAID, Gate
+from policytree.evaluation.policy_value.gate import ASSIGNMENT, ASSUMED, FRAGILE, SUPPORTED, UNSAID, Gate
 from policytree.evaluation.policy_value.refits import Support
 from policytree.evaluation.policy_value.verdict import SecondOpinion
 from policytree.study_check import KNOWN, LOOKS_RANDOMISED, NEVER_TREATED, StudyCheck, about_offers, check_rewards
 from policytree.study_check.directions import Direction
 from policytree.study_check.findings import REPEATED_IDS, Finding
 from policytree.study_check.rows import thin_support
-from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant, propensity_matrix
 from policytree.weighting.stacked import rows_of_study
+from policytree.weighting.study_data import StudyData
 
 LEVEL = 0.001  # of a test that withholds a verdict: one wrong alarm in a thousand honest studies
 MUCH = 0.01  # share of the rows with values for which nobody got some treatment
@@ -50,7 +50,7 @@ class Evidence:
 
     Attributes
     ----------
-    seen : Observed
+    seen : StudyData
         What was observed, of all rows.
     direction : Direction
         Which outcomes are better, and how that is known.
@@ -70,7 +70,7 @@ class Evidence:
         What moves where covariates are hidden.
     """
 
-    seen: Observed
+    seen: StudyData
     direction: Direction
     check: StudyCheck
     given: np.ndarray | None
@@ -99,7 +99,7 @@ def gates_of(evidence: Evidence) -> tuple[Gate, ...]:
     return tuple(gates)
 
 
-def _assigned(seen: Observed, given: np.ndarray | None) -> tuple[Observed, np.ndarray | None]:
+def _assigned(seen: StudyData, given: np.ndarray | None) -> tuple[StudyData, np.ndarray | None]:
     """The study's rows by what was assigned, and their chances."""
     by = seen if seen.instrument is None else seen.by_offer()
     if by.study is None:
@@ -114,13 +114,16 @@ def direction_gate(direction: Direction) -> Gate:
     return Gate("direction", FRAGILE, direction.reason, direction.remedy)
 
 
-def assignment_gate(seen: Observed, drawn: bool, known: bool) -> Gate:
+def assignment_gate(seen: StudyData, drawn: bool, known: bool) -> Gate:
     """How treatments, or offers, were assigned."""
     if drawn:
         how = "with known probabilities" if known else "at random"
         return Gate(ASSIGNMENT, SUPPORTED, f"{seen.what}s were assigned {how}")
-    reason = f"this assumes that, given the covariates, who got which {seen.what} was as good as random"
-    return Gate(ASSIGNMENT, SUPPORTED, reason)
+    reason = (
+        f"this assumes that, given the covariates, who got which {seen.what} was as good as random (no unmeasured "
+        "confounding), which no data can show"
+    )
+    return Gate(ASSIGNMENT, ASSUMED, reason)
 
 
 def check_gate(check: StudyCheck, n: int) -> Gate:
@@ -154,7 +157,7 @@ def rewards_gate(check: StudyCheck) -> Gate:
     return Gate("rewards", UNSAID, "; ".join(map(_clause, found)), remedies[0])
 
 
-def by_chance(check: StudyCheck, seen: Observed, known: bool, what: str = "treatment") -> str:
+def by_chance(check: StudyCheck, seen: StudyData, known: bool, what: str = "treatment") -> str:
     """The reason why treatment counts as randomised; "" if it does not.
 
     Within strata, shares may differ between them, so that raw means differ from those for everybody.
@@ -167,7 +170,7 @@ def by_chance(check: StudyCheck, seen: Observed, known: bool, what: str = "treat
     return f"{what} looks randomised" if looks else ""
 
 
-def rows_gate(seen: Observed) -> Gate:
+def rows_gate(seen: StudyData) -> Gate:
     """Whether there are rows enough to estimate chances and outcomes."""
     n, unit = (seen.n, "rows") if seen.groups is None else (len(np.unique(seen.groups)), "clusters")
     if seen.n >= FEW_ROWS:
@@ -210,14 +213,14 @@ def said(rule: str | None) -> str:
     return f"give {rule.removeprefix('always ')} to everybody" if rule.startswith("always ") else f"use the {rule}"
 
 
-def chances_gate(seen: Observed, given: np.ndarray) -> Gate:
+def chances_gate(seen: StudyData, given: np.ndarray) -> Gate:
     """Whether the shares of treatments are what the given probabilities lead to: overall, by stratum, by probability.
 
     Three tests, each of all parts of a partition together; the sentence names the part that is furthest off.
 
     Parameters
     ----------
-    seen : Observed
+    seen : StudyData
     given : ndarray of shape (n, K)
     """
     arm, chances, strata = _units(seen, given)
@@ -256,7 +259,7 @@ def _joint(probabilities: Sequence[float]) -> float:
     return float(chi2.sf(-2.0 * logs.sum(), 2 * len(probabilities)))
 
 
-def _units(seen: Observed, given: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _units(seen: StudyData, given: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Arm, chances and stratum of what was assigned: rows, or clusters where each has one treatment."""
     strata = np.zeros(seen.n, dtype=np.int64) if seen.strata is None else np.asarray(seen.strata)
     if seen.groups is None:
@@ -288,7 +291,7 @@ def _probability(arm: np.ndarray, chances: np.ndarray) -> float:
     return float(chi2.sf(off @ np.linalg.solve(covariance[:-1, :-1], off), n_arms - 1))
 
 
-def given_chances(seen: Observed, propensity: Any) -> np.ndarray | None:
+def given_chances(seen: StudyData, propensity: Any) -> np.ndarray | None:
     """The probabilities of what was assigned, (n, K), that somebody stated, of the study's rows."""
     if propensity is None:
         return None
@@ -302,7 +305,7 @@ def given_chances(seen: Observed, propensity: Any) -> np.ndarray | None:
 
 
 def rewards_evidence(
-    seen: Observed, rows: np.ndarray, rewards: pd.DataFrame, why: str, propensity: pd.DataFrame | None = None
+    seen: StudyData, rows: np.ndarray, rewards: pd.DataFrame, why: str, propensity: pd.DataFrame | None = None
 ) -> StudyCheck:
     """Check rewards (len(rows), K) of these rows, gross of costs; ``propensity``: probabilities that were stated."""
     part = seen.rows(rows)
@@ -312,7 +315,7 @@ def rewards_evidence(
     )  # fmt: skip
 
 
-def offers_evidence(seen: Observed, support: Support, why: str) -> StudyCheck:
+def offers_evidence(seen: StudyData, support: Support, why: str) -> StudyCheck:
     """Check the rewards of offers, where people may refuse them."""
     by, rows = seen.by_offer(), support.rows
     assert support.offers is not None, "there are offers"
@@ -325,6 +328,6 @@ def offers_evidence(seen: Observed, support: Support, why: str) -> StudyCheck:
     return replace(found, findings=about_offers(found.findings))
 
 
-def support_findings(seen: Observed, support: Support) -> tuple[Finding, ...]:
+def support_findings(seen: StudyData, support: Support) -> tuple[Finding, ...]:
     """Findings about estimated chances, of the rows that they were estimated for."""
     return tuple(thin_support(seen.rows(support.rows), support.chances, support.floor))

@@ -9,7 +9,7 @@ import numpy as np
 
 from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, influence_estimate, repeated_estimate
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,9 @@ class Optimism(Shown):
     difference: Estimate
 
 
-def optimism(repetitions: Sequence[Sequence[Judgement]], seen: Observed, n_folds: int, level: float = 0.95) -> Optimism:
+def optimism(
+    repetitions: Sequence[Sequence[Judgement]], seen: StudyData, n_folds: int, level: float = 0.95
+) -> Optimism:
     """Optimism of one rule from its refits, repetition by repetition.
 
     Refit ``j`` judges rows of weight ``W_j``; with its training value ``t_j`` and held-out value ``h_j`` the optimism
@@ -75,7 +77,7 @@ def optimism(repetitions: Sequence[Sequence[Judgement]], seen: Observed, n_folds
     Parameters
     ----------
     repetitions : sequence of sequences of Judgement
-    seen : Observed
+    seen : StudyData
         Of all rows.
     n_folds : int
     level : float
@@ -93,7 +95,7 @@ def optimism(repetitions: Sequence[Sequence[Judgement]], seen: Observed, n_folds
     return Optimism(training, repeated_estimate([estimate for _, estimate in parts], n_folds))
 
 
-def _one(judgements: list[Judgement], seen: Observed, level: float) -> tuple[float, Estimate]:
+def _one(judgements: list[Judgement], seen: StudyData, level: float) -> tuple[float, Estimate]:
     weight = seen.weight
     total = sum(float(weight[j.test].sum()) for j in judgements)
     influence, training, held_out = np.zeros(seen.n), 0.0, 0.0

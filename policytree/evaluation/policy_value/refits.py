@@ -27,10 +27,10 @@ from policytree.exceptions import InputError, OverlapWarning, UnseenValueWarning
 from policytree.model_selection.crossfit import models_shared
 from policytree.problem.types import Status
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import is_constant
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import per_person
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 Opinion = tuple[str, str]  # what models are of, "treatment" or "outcomes", and the learner in place of the mixture
@@ -79,7 +79,7 @@ class Data:
     """The user's data, sliced by row numbers into the arguments of estimators."""
 
     def __init__(
-        self, seen: Observed, X, W, propensity, costs, direction: str, budget_costs=None, outcomes=None, subgroups=None
+        self, seen: StudyData, X, W, propensity, costs, direction: str, budget_costs=None, outcomes=None, subgroups=None
     ):
         self.seen = seen
         self.direction = direction
@@ -373,7 +373,7 @@ def _estimated(fitted) -> RewardEstimator | None:
     return None if known else rewards
 
 
-def shared_folds(estimator, seen: Observed, fit: Fit) -> np.ndarray | None:
+def shared_folds(estimator, seen: StudyData, fit: Fit) -> np.ndarray | None:
     """Folds of the nuisance models of a refit that are folds of the evaluation, so that refits share models.
 
     The refit without fold ``a`` judges its rows of fold ``b`` by models that have seen neither. So does the refit

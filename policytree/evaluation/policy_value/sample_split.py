@@ -21,7 +21,7 @@ from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
 from policytree.exceptions import InputError, quoted
-from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
 from policytree.weighting.target_arguments import stacks_target
 
 
@@ -154,7 +154,7 @@ def held_out_rewards(
     return HeldOutRewards(data.held_out_rewards(fitted, rows), frame, rows, groups, weight, direction, fitted)
 
 
-def _refuse_other_populations(estimator: Any, seen: Observed) -> None:
+def _refuse_other_populations(estimator: Any, seen: StudyData) -> None:
     """Shares of people and budgets count everybody; rewards of the treated, or of compliers, do not."""
     offered = seen.instrument is not None
     rewards = estimator._reward_estimator(offered) if isinstance(estimator, DRPolicyTree) else estimator
@@ -168,12 +168,12 @@ def _refuse_other_populations(estimator: Any, seen: Observed) -> None:
     )
 
 
-def rows_of(seen: Observed, rows: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+def rows_of(seen: StudyData, rows: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Clusters and weights of these rows."""
     return tuple(None if part is None else part[rows] for part in (seen.groups, seen.sample_weight))  # type: ignore[return-value]
 
 
-def judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
+def judging_rows(honest, seen: StudyData, random_state) -> np.ndarray:
     """Mask of the rows that judge, shape (n,)."""
     if isinstance(honest, Real) and not isinstance(honest, bool):
         if not 0.1 <= float(honest) <= 0.9:
@@ -197,7 +197,7 @@ def judging_rows(honest, seen: Observed, random_state) -> np.ndarray:
     return mask
 
 
-def _refuse_divided(mask: np.ndarray, seen: Observed) -> None:
+def _refuse_divided(mask: np.ndarray, seen: StudyData) -> None:
     """Both sides need every treatment, and no cluster may be on both."""
     for side, name in ((mask, "that judge"), (~mask, "that learn")):
         own = side if seen.study is None else side & seen.study

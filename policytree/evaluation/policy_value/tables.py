@@ -30,7 +30,7 @@ from policytree.evaluation.policy_value.validation import SPLIT, Validation
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 OPTIMISM = (
     "The interval is about the optimism to be expected of rules learnt from this many rows; that of these particular "
@@ -104,7 +104,7 @@ class PolicyValueTable(Shown):
         Positions of the rows that were judged: all in cross-fitting, fewer otherwise.
     validation : Validation
         How rows were held out.
-    observed : Observed
+    observed : StudyData
         What was observed, of all rows.
     agreement : float or None
         If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
@@ -151,7 +151,7 @@ class PolicyValueTable(Shown):
     repetitions: tuple[Repetition, ...] = field(repr=False)
     judged: np.ndarray = field(repr=False)
     validation: Validation = field(repr=False)
-    observed: Observed = field(repr=False)
+    observed: StudyData = field(repr=False)
     agreement: float | None = None
     second_opinions: tuple[SecondOpinion, ...] = ()
     optimism: Mapping[str, Optimism] = field(default_factory=dict, repr=False)

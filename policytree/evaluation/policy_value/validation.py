@@ -13,7 +13,7 @@ from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_est
 from policytree.evaluation.inputs import generator
 from policytree.exceptions import InputError, quoted
 from policytree.model_selection.folds import FoldPlan
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 REPEATED, SEQUENTIAL, SPLIT = "repeated", "sequential", "split"
 ADAPTIVE = "adaptive"
@@ -89,13 +89,13 @@ class Validation:
         kept = plan.fold >= self.first_judged if self.kind == SEQUENTIAL else plan.fold == 0
         return np.flatnonzero(kept)
 
-    def estimate(self, scores: Sequence[np.ndarray], seen: Observed, level: float, *, learnt: bool = True) -> Estimate:
+    def estimate(self, scores: Sequence[np.ndarray], seen: StudyData, level: float, *, learnt: bool = True) -> Estimate:
         """Mean of the judged rows' scores, one array per repetition that was done, by the variance of this kind.
 
         Parameters
         ----------
         scores : sequence of ndarray of shape (n_judged,)
-        seen : Observed
+        seen : StudyData
             Of all rows.
         level : float
         learnt : bool
@@ -144,12 +144,12 @@ def fewest_rows(kind: str, outer: int, inner: int) -> int:
     return needed
 
 
-def refuse_small_arms(seen: Observed, needed: int, folds: str, lower: str, where: str = "") -> None:
+def refuse_small_arms(seen: StudyData, needed: int, folds: str, lower: str, where: str = "") -> None:
     """Refuse treatments of too few rows before anything is fitted: refits would fail only after minutes.
 
     Parameters
     ----------
-    seen : Observed
+    seen : StudyData
     needed : int
         :func:`fewest_rows`.
     folds, lower, where : str
@@ -175,7 +175,7 @@ def refuse_small_arms(seen: Observed, needed: int, folds: str, lower: str, where
         )
 
 
-def refuse_unlearnable(estimator: Any, seen: Observed, kind: str, cv: Any) -> None:
+def refuse_unlearnable(estimator: Any, seen: StudyData, kind: str, cv: Any) -> None:
     """Refuse treatments that would not fill the estimator's own folds in every refit, where folds are drawn."""
     get_params = getattr(estimator, "get_params", None)
     inner = get_params().get("cv") if get_params is not None else None
@@ -185,7 +185,7 @@ def refuse_unlearnable(estimator: Any, seen: Observed, kind: str, cv: Any) -> No
         refuse_small_arms(seen, fewest_rows(kind, outer, inner), folds, "cv")
 
 
-def draw_validation(kind: str, cv, n_repeats, seen: Observed, random_state) -> Validation:
+def draw_validation(kind: str, cv, n_repeats, seen: StudyData, random_state) -> Validation:
     """Check the arguments and draw the folds; see :func:`policytree.cross_val_policy_value` for what they mean.
 
     Raises

@@ -32,7 +32,7 @@ from policytree.regimes.course import Course
 from policytree.regimes.sequences import sequence_overlap, unknown_sequences
 from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
-from policytree.weighting.observed import REFUSE, Observed
+from policytree.weighting.study_data import REFUSE, StudyData
 
 REGIME_WORDS = Words(REGIME, REGIME, "fixed sequence", "fixed sequence")
 
@@ -78,9 +78,9 @@ def cross_val_regime_value(
         those of one treatment at all stages.
     baselines : bool
         Whether to judge Q-learning's plug-in rule and trees on inverse probability weights as well.
-    estimator : {"doubly_robust", "inverse_probability", "plug_in"}
-        How the people who judge are scored. "doubly_robust" is right if at every stage the outcome model or the
-        probabilities of treatment are; "inverse_probability" if all probabilities are; "plug_in" if all outcome models
+    estimator : {"dr", "ipw", "plug_in"}
+        How the people who judge are scored. "dr" is right if at every stage the outcome model or the
+        probabilities of treatment are; "ipw" if all probabilities are; "plug_in" if all outcome models
         are, and its intervals count nothing of their errors.
     validation : {"repeated", "sequential", "split"}
     cv : int, scikit-learn splitter, or array of shape (n,), optional
@@ -173,7 +173,7 @@ def cross_val_regime_value(
     return replace(table, verdict=table.verdict.through(gates))
 
 
-def _observed(course: Course) -> Observed:
+def _observed(course: Course) -> StudyData:
     """The people as a study of the first decision, whose folds are balanced over its treatments within sequences."""
     sequence = np.unique(np.column_stack([each.arm for each in course.decisions]), axis=0, return_inverse=True)[
         1
@@ -183,7 +183,7 @@ def _observed(course: Course) -> Observed:
     arm, labels = first.arm, first.treatments
     if not first.eligible.all():
         arm, labels = np.where(first.eligible, arm, first.n_arms), np.array([*map(str, labels), "none"], dtype=object)
-    return Observed(
+    return StudyData(
         np.nan_to_num(course.total()), arm, labels, course.sample_weight, course.groups, course.index,
         np.unique(blocks, return_inverse=True)[1],
     )  # fmt: skip
@@ -254,7 +254,7 @@ def _whole(judged: Sequence[_Judged]) -> dict[str, np.ndarray]:
 
 
 def _table(
-    regime, course: Course, seen: Observed, drawn: Validation, rules: Mapping[str, Rules], scores, parts, level,
+    regime, course: Course, seen: StudyData, drawn: Validation, rules: Mapping[str, Rules], scores, parts, level,
     control, estimator,
 ) -> RegimeValueTable:  # fmt: skip
     """Estimates, comparisons and the verdict."""

@@ -13,8 +13,8 @@ from policytree.evaluation.regimes.rules import is_randomized
 from policytree.regimes.course import Course, Decision
 from policytree.regimes.stages import Stage
 from policytree.study_check.directions import direction_of, name_of
-from policytree.weighting.observed import Observed
 from policytree.weighting.propensities import propensity_matrix
+from policytree.weighting.study_data import StudyData
 
 
 def regime_gates(course: Course, stages: Sequence[Stage], direction: str | None) -> tuple[Gate, ...]:
@@ -48,11 +48,11 @@ def _chances_gate(course: Course, decision: Decision) -> Gate:
     return replace(gate, reason=f"at {decision.name} {gate.reason}")
 
 
-def _people(course: Course, decision: Decision) -> Observed:
+def _people(course: Course, decision: Decision) -> StudyData:
     """Those of a decision whose treatment is known, as a study of that decision alone."""
     rows = np.flatnonzero(decision.arm >= 0)
     weight, groups, strata = (
         None if each is None else each[rows] for each in (course.sample_weight, course.groups, course.strata)
     )
     none = np.zeros(len(rows))  # gates ask nothing of outcomes
-    return Observed(none, decision.arm[rows], decision.treatments, weight, groups, course.index[rows], strata)
+    return StudyData(none, decision.arm[rows], decision.treatments, weight, groups, course.index[rows], strata)

@@ -19,11 +19,11 @@ from policytree.evaluation.policy_value.validation import Validation
 from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.evaluation.regimes.rules import REGIME
 from policytree.exceptions import InputError
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 WORDS = {
-    "doubly_robust": "sequentially doubly robust scores",
-    "inverse_probability": "inverse probability weights",
+    "dr": "sequentially doubly robust scores",
+    "ipw": "inverse probability weights",
     "plug_in": "outcome models alone, whose errors no interval counts",
 }
 
@@ -53,9 +53,9 @@ class RegimeValueTable(Shown):
         How many people followed each fixed sequence, with their effective sample size.
     unknown : tuple of str
         Fixed sequences that nobody followed to the end; nothing is known of them.
-    estimator : {"doubly_robust", "inverse_probability", "plug_in"}
+    estimator : {"dr", "ipw", "plug_in"}
     validation : Validation
-    observed : Observed
+    observed : StudyData
     agreement : float or None
         If the regime was fitted on these people beforehand: the share of decisions in which it gives the same as the
         regimes that are judged here.
@@ -88,7 +88,7 @@ class RegimeValueTable(Shown):
     unknown: tuple[str, ...]
     estimator: str
     validation: Validation = field(repr=False)
-    observed: Observed = field(repr=False)
+    observed: StudyData = field(repr=False)
     agreement: float | None = None
     restricted: bool = False
 

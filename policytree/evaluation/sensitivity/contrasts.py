@@ -15,9 +15,9 @@ from policytree.evaluation.inputs import FEWEST_UNITS, policy_probabilities, uni
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.exceptions import InputError
 from policytree.weighting.doubly_robust import DoublyRobust
-from policytree.weighting.observed import Observed, observe, outcome_matrix
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.scheme import Nuisances
+from policytree.weighting.study_data import StudyData, observe, outcome_matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class Contrast:
 
     Attributes
     ----------
-    observed : Observed
+    observed : StudyData
     change : ndarray of shape (n, K)
     propensity : ndarray of shape (n, K)
         Estimated or known, > 0 for the treatment that was received.
@@ -40,7 +40,7 @@ class Contrast:
         "held out", or "training rows" where these rows may have chosen the policy.
     """
 
-    observed: Observed
+    observed: StudyData
     change: np.ndarray
     propensity: np.ndarray
     regression: np.ndarray | None
@@ -111,7 +111,7 @@ def make_contrast(
     return Contrast(observed, change, p, m, baseline is not None, rows)
 
 
-def _observed(Y, T, propensity, groups, sample_weight) -> tuple[Observed, np.ndarray]:
+def _observed(Y, T, propensity, groups, sample_weight) -> tuple[StudyData, np.ndarray]:
     """What was observed, and propensities in its order of treatments."""
     known = None
     frame = as_pandas(propensity)
@@ -129,7 +129,7 @@ def _observed(Y, T, propensity, groups, sample_weight) -> tuple[Observed, np.nda
     return observed, p
 
 
-def _refuse_unsupported(observed: Observed, change: np.ndarray) -> None:
+def _refuse_unsupported(observed: StudyData, change: np.ndarray) -> None:
     """Where a treatment is newly given or taken away, somebody must have got it."""
     for k, label in enumerate(observed.treatments):
         for sign, who in ((1.0, "policy"), (-1.0, "baseline")):

@@ -33,7 +33,7 @@ from policytree.evaluation.stability.resamples import (
 from policytree.evaluation.stability.tables import PolicyStability
 from policytree.exceptions import InputError, SearchWarning
 from policytree.trees.tree import Tree
-from policytree.weighting.observed import OutcomeArguments, observe
+from policytree.weighting.study_data import OutcomeArguments, observe
 from policytree.weighting.target_arguments import stacks_target
 
 FEWEST = 2  # resamples, for anything to recur

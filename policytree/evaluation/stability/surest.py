@@ -37,7 +37,7 @@ from policytree.weighting.cluster_robust import (
     n_units,
     variance_of_mean,
 )
-from policytree.weighting.observed import Observed, OutcomeArguments, observe
+from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
 from policytree.weighting.target_arguments import stacks_target
 
 BEST = "the best single treatment"
@@ -361,7 +361,7 @@ def _actions(fitted: DRPolicyTree, tree: Tree, X) -> np.ndarray:
     return tree.action[tree.apply(encoded)]
 
 
-def _screened(ties: NearTies, rewards: np.ndarray, over, seen: Observed, most: int) -> list[int]:
+def _screened(ties: NearTies, rewards: np.ndarray, over, seen: StudyData, most: int) -> list[int]:
     """Positions of the near-ties to judge: the best tree, and those with the largest lower bounds on their own rows.
 
     Of trees that decide alike on these rows, the simplest. ``rewards`` (n, K): larger is better.

@@ -332,3 +332,8 @@ def _percent(frame: pd.DataFrame) -> pd.DataFrame:
         if shown[column].dtype.kind == "f":
             shown[column] = [f"{value:.0%}" for value in shown[column]]
     return shown
+
+
+def fragile_text(share: float) -> str:
+    """What is said of a leaf that comes again in so small a share of the resamples."""
+    return f"unsure: same in {100 * share:.0f} of 100 resamples"

@@ -17,7 +17,7 @@ from policytree.report.outline import outline
 from policytree.report.sections.values import rules_table
 from policytree.trees.short_thresholds import with_short_thresholds
 from policytree.weighting.instrument import COMPLIERS, WARN_SHARE, WEAK_F
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 
 ESTIMANDS = {
     COMPLIERS: "Values are what {treatment} gains over {baseline} per person of all: those who follow the offers count "
@@ -52,7 +52,7 @@ def offers_section(material: Material) -> Section | None:
     return Section("offers", "Offers and who takes them", blocks)
 
 
-def summary_of(seen: Observed, rewards: Any, rows: np.ndarray) -> InstrumentSummary:
+def summary_of(seen: StudyData, rewards: Any, rows: np.ndarray) -> InstrumentSummary:
     """The summary of the rows (positions) that rewards were fitted to."""
     groups, weight = (None if part is None else part[rows] for part in (seen.groups, seen.sample_weight))
     return instrument_summary(rewards, groups=groups, sample_weight=weight)

@@ -8,7 +8,7 @@ from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Described
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.outcome import AT_RISK_BY_DEFAULT, MOST_UNKNOWN, TimeToEvent
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
@@ -78,7 +78,7 @@ def _offers_fact(study: Described) -> str:
     return f"{study.about.instrument or 'instrument'}, {len(labels)} offers ({', '.join(map(str, labels))})"
 
 
-def _means(seen: Observed, y: np.ndarray) -> list[Estimate]:
+def _means(seen: StudyData, y: np.ndarray) -> list[Estimate]:
     """Mean of ``y`` (n,) in every arm."""
     estimates = []
     for k in range(seen.n_arms):
@@ -127,5 +127,4 @@ def _arms(study: Described) -> Table:
 
 def _notes(study: Described) -> list[Block]:
     raw = "Means as observed compare people as they came: unless treatment was randomised they are no effects."
-    known = study.about.propensity.startswith("known")
-    return [Words(note, "note") for note in (*([] if known else [raw]), *study.about.notes)]
+    return [Words(note, "note") for note in (*([] if study.by_lot else [raw]), *study.about.notes)]

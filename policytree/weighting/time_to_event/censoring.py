@@ -10,7 +10,7 @@ import numpy as np
 from policytree.model_selection.crossfit import CrossFit, averaged, run_fits
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.learners import one_thread
-from policytree.weighting.observed import Observed
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
 from policytree.weighting.time_to_event.hazards import HazardStack, StackedHazards
 from policytree.weighting.time_to_event.outcome import Target, TimeToEvent
@@ -91,7 +91,7 @@ class CompletedOutcomes:
             predictions[test] = self.models[f].predict(ZA[test])
         return CrossFit(predictions, self.models, self.folds)
 
-    def of_new(self, observed: Observed, Z: np.ndarray, held_out_of: np.ndarray | None) -> np.ndarray:
+    def of_new(self, observed: StudyData, Z: np.ndarray, held_out_of: np.ndarray | None) -> np.ndarray:
         """The outcomes of rows that were not in the fit, averaged over fold models, (n,)."""
         assert observed.times is not None, "as at fit"
         each = [model.outcomes(observed.times, Z, observed.arm, self.floor)[0] for model in self.models]
@@ -100,7 +100,7 @@ class CompletedOutcomes:
 
 def complete_times(
     Z: np.ndarray,
-    observed: Observed,
+    observed: StudyData,
     plans: list[FoldPlan],
     event: HazardStack,
     censoring: HazardStack,
@@ -113,7 +113,7 @@ def complete_times(
     ----------
     Z : ndarray of shape (n, q)
         Nuisance covariates.
-    observed : Observed
+    observed : StudyData
         With ``times``.
     plans : list of FoldPlan
     event, censoring : HazardStack
@@ -129,7 +129,7 @@ def complete_times(
 
 def fit_hazards(
     Z: np.ndarray,
-    observed: Observed,
+    observed: StudyData,
     plans: list[FoldPlan],
     event: HazardStack,
     censoring: HazardStack,
@@ -166,7 +166,7 @@ def fit_hazards(
     return out
 
 
-def _completion(models: tuple[HazardModels, ...], Z, observed: Observed, plan: FoldPlan, floor: float):
+def _completion(models: tuple[HazardModels, ...], Z, observed: StudyData, plan: FoldPlan, floor: float):
     """The outcomes of all rows, each by the hazards that did not see it."""
     times = observed.times
     assert times is not None, "outcomes are times"

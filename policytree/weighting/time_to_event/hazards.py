@@ -27,7 +27,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from policytree.model_selection.crossfit import CrossFit, FoldFits
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.boosting import boost
-from policytree.weighting.observed import Observed
 from policytree.weighting.stacking import (
     MOST_INTERACTIONS,
     ByArm,
@@ -37,6 +36,7 @@ from policytree.weighting.stacking import (
     on_simplex,
     prepared,
 )
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.survival_models import SurvivalModel, fit_survival_model
 from policytree.weighting.time_to_event.tree_tables import TreeTables
 
@@ -297,7 +297,7 @@ class HazardStack:
     model: SurvivalModel | None = None
 
     def fits(
-        self, Z: np.ndarray, observed: Observed, plan: FoldPlan, at_risk: np.ndarray, counts: np.ndarray, edges, tied
+        self, Z: np.ndarray, observed: StudyData, plan: FoldPlan, at_risk: np.ndarray, counts: np.ndarray, edges, tied
     ) -> list[FoldFits]:
         """What there is to fit: every learner in every fold; ``at_risk`` and ``counts`` (n, J)."""
         K, ZA = observed.n_arms, np.column_stack([Z, observed.arm.astype(np.float64)])
@@ -313,7 +313,7 @@ class HazardStack:
         return [FoldFits(fit, ZA, y, plan, None, observed.sample_weight) for fit in kinds]
 
     def mixed(
-        self, fits: list[CrossFit], observed: Observed, at_risk: np.ndarray, counts: np.ndarray
+        self, fits: list[CrossFit], observed: StudyData, at_risk: np.ndarray, counts: np.ndarray
     ) -> tuple[StackedHazards, ...]:
         """The mixture of least squared error out of fold, one for each fold.
 
@@ -321,7 +321,7 @@ class HazardStack:
         ----------
         fits : list of CrossFit
             Of :meth:`fits`, with (n, J, S) out-of-fold rates under the arm that each row got.
-        observed : Observed
+        observed : StudyData
         at_risk, counts : ndarray of shape (n, J)
         """
         stages, weights = np.zeros((2, len(fits), observed.n_arms))

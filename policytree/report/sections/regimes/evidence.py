@@ -19,7 +19,7 @@ from policytree.report.regime_material import RegimeMaterial
 from policytree.report.sections.question import TONES
 from policytree.report.sections.values import picture_of_values, rules_table
 from policytree.study_check import KNOWN, StudyCheck, check_rewards
-from policytree.weighting.observed import REFUSE, WEIGHT
+from policytree.weighting.study_data import REFUSE, WEIGHT
 
 NO_VALUE = "None: without held-out values nobody knows whether this regime is worth using."
 NOT_COMPUTED = (

@@ -61,7 +61,7 @@ class Instrument:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class StudyData:
     """What was observed, as plain arrays.
 
     Attributes
@@ -169,7 +169,7 @@ class Observed:
         """``instrument`` of some rows, as an argument; empty without one."""
         return {} if self.instrument is None else {"instrument": self.instrument.offers[self.instrument.code[rows]]}
 
-    def by_offer(self) -> Observed:
+    def by_offer(self) -> StudyData:
         """The same with offers in place of treatments, and who took the second treatment."""
         assert self.instrument is not None, "there are offers"
         offers, took = self.instrument, (self.arm == 1).astype(np.float64)
@@ -203,7 +203,7 @@ class Observed:
             target=target,
         )
 
-    def rows(self, rows: np.ndarray) -> Observed:
+    def rows(self, rows: np.ndarray) -> StudyData:
         """Some of the rows, by their positions; treatments stay all."""
         parts = (
             self.sample_weight, self.groups, self.strata, self.seen, self.took, self.study, self.sampling_weight,
@@ -211,7 +211,7 @@ class Observed:
         weight, groups, strata, seen, took, study, sampling = (None if part is None else part[rows] for part in parts)
         times = None if self.times is None else self.times.rows(rows)
         offers = None if self.instrument is None else self.instrument.rows(rows)
-        return Observed(
+        return StudyData(
             self.y[rows], self.arm[rows], self.treatments, weight, groups, self.index[rows], strata, times, seen,
             offers, took, study, sampling, self.factors,
         )  # fmt: skip
@@ -221,11 +221,11 @@ class Observed:
         """The sampling weights that models learn with, shape (n,), or None."""
         return self.sample_weight if self.study is None else self.sampling_weight
 
-    def without_times(self) -> Observed:
+    def without_times(self) -> StudyData:
         """The same where outcomes do not matter: nothing is censored or missing."""
         return replace(self, times=None, seen=None)
 
-    def of_study(self) -> Observed:
+    def of_study(self) -> StudyData:
         """The rows of the study alone, with the weights that models learn with."""
         if self.study is None:
             return self
@@ -273,8 +273,8 @@ def observe(
     target_X: Table | None = None,
     target_W: Table | None = None,
     target_weights: Column | None = None,
-) -> Observed:
-    """Check and encode what was observed; see :class:`Observed`.
+) -> StudyData:
+    """Check and encode what was observed; see :class:`StudyData`.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def observe(
             refuse_unseen_arms(counts, offered.offers, "offer")
     blocks = stratum_codes(strata, len(y))
     cells = None if factors is None else factors.cells
-    return Observed(y.to_numpy(), arm, labels, w, clusters, y.index, blocks, times, seen, offered, factors=cells)
+    return StudyData(y.to_numpy(), arm, labels, w, clusters, y.index, blocks, times, seen, offered, factors=cells)
 
 
 def too_many_treatments(labels: np.ndarray, n: int) -> str | None:
@@ -362,7 +362,7 @@ def _instrument(instrument, n: int, offers: np.ndarray | None, treatments: np.nd
     return Instrument(code, labels)
 
 
-def _observe_stacked(Y, T, study, own: dict[str, Any], groups, strata, treatments, asked: dict[str, Any]) -> Observed:
+def _observe_stacked(Y, T, study, own: dict[str, Any], groups, strata, treatments, asked: dict[str, Any]) -> StudyData:
     """As :func:`observe`, of a study and the people of a target in one table.
 
     ``own`` are columns of which the study's rows alone are read; of ``sample_weight`` all are.
@@ -385,7 +385,7 @@ def _observe_stacked(Y, T, study, own: dict[str, Any], groups, strata, treatment
         entry = None if times.entry is None else expanded(times.entry, mask, 0.0)
         time = expanded(times.time, mask, times.horizon)
         times = replace(times, time=time, code=expanded(times.code, mask, 0), entry=entry)
-    return Observed(
+    return StudyData(
         expanded(part.y, mask, 0.0), expanded(part.arm, mask, 0), part.treatments, averaging_weight(mask, weight),
         group_codes(groups, n), index, stratum_codes(strata, n), times,
         None if part.seen is None else expanded(part.seen, mask, True), study=mask, sampling_weight=weight,
