@@ -175,7 +175,7 @@ def test_what_dask_cannot_do_is_refused(rows):
         (to_learn(frame[frame.x0 > 100], ["x0"], rewards=["a", "b"]), "no rows"),
         (
             to_learn(frame, ["x0"], rewards=["a", "b"]).replace(direction="minimize"),
-            "set that of the tree to 'minimize'",
+            "has direction='minimize', but the estimator direction='maximize'",
         ),
     ]:
         with pytest.raises(InputError, match=match):

@@ -19,10 +19,7 @@ MOST_CLASSES = 1000
 
 # Fields of a study that trees from rewards or labels do not read, and what to do instead.
 UNREAD = {
-    "confounders": "rewards are adjusted already; leave them out",
-    "propensity": "rewards are weighted already; leave it out",
     "strata": "they matter for standard errors in memory only; leave them out",
-    "population": "score the people in memory, RewardEstimator().fit(study.in_memory()), or leave it out",
     "arm_costs": "subtract costs from the columns of rewards, or fit a table in memory",
     "budget_costs": "fit a table in memory, where a Budget can be kept to",
     "further_outcomes": "fit a table in memory, where rules can be limited by them",

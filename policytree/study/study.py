@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from policytree.common.calls import CallArguments
 from policytree.common.typing import Table
-from policytree.common.validation import check_choice, position_of
+from policytree.common.validation import check_choice, place_of, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
 from policytree.data.sources import Source, arrow, is_dask, is_larger_than_memory, open_source
 from policytree.exceptions import InputError, quoted
@@ -207,6 +207,12 @@ class Study(CallArguments):
         alone = [(role, column) for role, column in exclusive if role != "weights"]
         for role in ("confounders", "strata", "cluster"):
             refuse_two_roles([*alone, *((role, column) for column in names_of(getattr(self, role), role))])
+        for role in ("confounders", "propensity", "population") if self.outcome.potential else ():
+            if getattr(self, role) not in (None, ()):
+                raise InputError(
+                    f"{role} is for outcomes that are learnt from, and {type(self.outcome).__name__} says what every "
+                    "action brings; leave it out."
+                )
         for role in COSTS:
             for label, cost in getattr(self, role).items():
                 if isinstance(cost, str):
@@ -412,6 +418,12 @@ class Study(CallArguments):
 
     def __getitem__(self, rows: Any) -> Study:
         """Some of the rows, by positions, a slice or a boolean mask; roles and what the rows decided stay."""
+        if isinstance(rows, int | np.integer):  # as scikit-learn's searches ask of what they take for a list
+            raise InputError(
+                "One row is no study; give positions, a slice or a mask. Searches and cross-validation of scikit-learn "
+                "take columns instead: search.fit(study.X, study.Y, T=study.T), after "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
         mask = np.asarray(rows) if not isinstance(rows, slice) else rows
         if isinstance(mask, np.ndarray) and mask.dtype == bool and len(mask) != self.n:
             raise InputError(f"The mask has {len(mask)} values, but the study has {self.n} rows; give one per row.")
@@ -608,11 +620,10 @@ class Study(CallArguments):
 
 
 def _refuse_unknown(label: Any, observed: StudyData, role: str) -> None:
-    """Refuse the label of a treatment, or an offer, that nobody got; labels are compared as text."""
-    known = [str(each) for each in observed.treatments]
-    if str(label) not in known and label not in observed.treatments.tolist():  # 1 is the label 1.0
-        what = observed.what
-        raise InputError(f"{role} names the {what} {str(label)!r}; the {what}s are {', '.join(known)}.")
+    """Refuse the label of a treatment, or an offer, that nobody got."""
+    if place_of(label, observed.treatments.tolist()) is None:
+        what, known = observed.what, ", ".join(map(str, observed.treatments))
+        raise InputError(f"{role} names the {what} {str(label)!r}; the {what}s are {known}.")
 
 
 def gain_text(mean: str, observed: StudyData) -> str:
