@@ -16,11 +16,13 @@ from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_va
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.evaluation.policy_value.confounding import Hidden, strongest
 from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
-from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
+from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate, rows_gate
+from policytree.evaluation.policy_value.verdict import SecondOpinion
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
 from policytree.weighting.study_data import observe
 from tests.cli.running import run
+from tests.offers import vouchers
 
 HARM = (
     "died", "Died", "death30", "30day_mortality", "mortality_risk", "pain_score", "PainScore", "relapse.2y", "LOS",
@@ -165,7 +167,7 @@ def test_given_chances_are_tested_by_stratum_and_by_cluster():
 
 def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
     def opinion(of: str, model: str, rule: str) -> SimpleNamespace:
-        return SimpleNamespace(of=of, model=model, verdict=SimpleNamespace(rule=rule))
+        return SecondOpinion(of, of, model, SimpleNamespace(rule=rule))
 
     agrees = opinion("outcomes", "boosted trees", "always a")
     gate = other_models_gate([agrees], "always a")
@@ -177,6 +179,24 @@ def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
         "The conclusion changes under a penalised logit as the model of treatment: give b to everybody"
     )
     assert gate.remedy == "Compare the models of treatment before anybody acts on either."
+
+
+def test_gates_of_offers_speak_of_offers():
+    """Nobody draws treatments where people may refuse what they are offered."""
+    people = vouchers()
+    seen = observe(people["score"], people["taken"], instrument=people["offer"]).by_offer()
+    assert rows_gate(seen).reason.startswith("With 280 rows and estimated probabilities of the offer")
+    assert "if offers were given by chance" in rows_gate(seen).remedy
+    assert chances_gate(seen, np.full((280, 2), 0.5)).reason.startswith("the shares of offers (none 0.")
+    wrong = chances_gate(seen, np.tile([0.9, 0.1], (280, 1)))
+    assert wrong.reason.startswith("the shares of offers refute") and "probability of each offer" in wrong.remedy
+    other = SecondOpinion("treatment", seen.assigned, "a penalised logit", SimpleNamespace(rule="always none"))
+    outcomes = SecondOpinion("outcomes", "outcomes", "boosted trees", SimpleNamespace(rule="always none"))
+    gate = other_models_gate([other, outcomes], "always voucher")
+    assert "under a penalised logit as the model of the offer: " in gate.reason
+    assert gate.remedy == "Compare the models of the offer and outcomes before anybody acts on either."
+    assert not any("treatment" in text for text in (gate.reason, gate.remedy, wrong.reason, wrong.remedy))
+    assert other.compared_with(SimpleNamespace(rule="always none")).endswith("as the model of the offer.")
 
 
 def test_a_gate_that_failed_once_has_failed():

@@ -37,7 +37,6 @@ from policytree.evaluation import (
 )
 from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.plotting import TargetOverlapDisplay
 from policytree.weighting.study_data import observe
 
 SHIFT = np.array([0.7, -0.5, 0.0])
@@ -589,7 +588,7 @@ def test_overlap_by_hand(study):
     assert found.balance.loc["a"].tolist() == pytest.approx([before, after])
     assert abs(after) < 0.15 < before
     assert "300 rows of the study are as good as" in str(found)
-    display = TargetOverlapDisplay(found).plot()
+    display = found.plot()
     assert len(display.ax_.patches) == 2
 
 

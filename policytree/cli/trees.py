@@ -106,8 +106,11 @@ def show(
         proofs = proofs if isinstance(proofs, list) and len(proofs) == len(stages) else [None] * len(stages)
         if as_json:
             parts = zip(stages, proofs, strict=True)
-            print_json({"stages": [{"name": n, "tree": to_dict(t), "certificate": proof} for (n, t), proof in parts]})
+            found = [{"name": n, "tree": to_dict(t), "certificate": proof} for (n, t), proof in parts]
+            print_json({"stages": found, "verdict": data.get("verdict")})
             return
+        if verdict := saved_verdict(data):
+            typer.echo(f"Verdict: {verdict}\n")
         for k, ((name, each), proof) in enumerate(zip(stages, proofs, strict=True)):
             typer.echo(f"{chr(10) * (k > 0)}{name}\n{export_text(each)}")
             _print_certificate(proof)

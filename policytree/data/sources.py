@@ -20,7 +20,8 @@ from policytree.exceptions import InputError
 
 NUMBER, TEXT, UNKNOWN = "numbers", "text", "nothing but missing values"
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 17  # that a source is asked for at a time
+READ_ROWS = 1 << 18  # of a source in memory at a time, where nobody says how many
 
 
 def arrow():

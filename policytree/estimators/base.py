@@ -118,7 +118,8 @@ class TreeEstimator(TableViews, SearchArguments):
 
     def _bin(self, X: np.ndarray, losses: np.ndarray, splits, depth: int | None, arms=None) -> BinnedData:
         """Codes of encoded rows; ``losses`` are weighted."""
-        last = self._losses_are_final and self._is_plain() and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
+        plain = self._losses_are_final and self._is_plain()
+        last = plain and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
         return bin_matrix(
             X,
             self.encoder_.features,
@@ -131,6 +132,7 @@ class TreeEstimator(TableViews, SearchArguments):
             last=last,
             arms=arms,
             min_leaf_per_arm=min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
+            as_levels=plain and not last and depth == 2 and losses.shape[1] == 2,
         )
 
     def _job(

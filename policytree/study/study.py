@@ -16,7 +16,7 @@ from policytree.common.calls import CallArguments
 from policytree.common.typing import Table
 from policytree.common.validation import check_choice, place_of, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
-from policytree.data.sources import Source, arrow, is_dask, is_larger_than_memory, open_source
+from policytree.data.sources import READ_ROWS, Source, arrow, is_dask, is_larger_than_memory, open_source
 from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Assignment, Offered, as_assignment
 from policytree.study.columns import default_covariates, names_of, refuse_no_values, refuse_two_roles, require_column
@@ -37,7 +37,6 @@ UNNAMED = (
 )
 FOUND = ("rows", "notes", "found")  # fields that are no roles
 COSTS = ("arm_costs", "budget_costs")
-READ_ROWS = 1 << 18  # of a source to a batch
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)

@@ -179,7 +179,10 @@ def test_show_prints_the_rules_and_what_was_proved(designed):
     code, out, err = run("show", folder / "regime.json")
     assert code == 0, err
     assert (folder / "rule.txt").read_text().split("\n\n")[0] in out and out.count("status") == 2
+    verdict = json.loads((folder / "regime.json").read_text())["verdict"]
+    assert out.startswith("Verdict: ") and verdict["sentence"] in out
     code, out, _ = run("show", folder / "regime.json", "--json")
+    assert json.loads(out)["verdict"] == verdict
     found = json.loads(out)["stages"]
     assert [stage["name"] for stage in found] == ["visit 1", "visit 2"]
     assert all(stage["certificate"]["gap"] == 0 for stage in found)

@@ -23,7 +23,6 @@ from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.constraints import MaxShare
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
-from policytree.plotting import ComplianceDisplay
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.drawing import draw
 from tests.offers import vouchers
@@ -88,11 +87,11 @@ def test_the_picture_shows_uptake_and_compliance_and_no_row(fitted, study, repor
     assert [offer["name"] for offer in picture.data["offers"]] == ["none", "voucher"]
     assert sum(picture.data["counts"]) == 280 and len(picture.data["counts"]) == 30
     assert "share that takes programme" in draw(picture, "k") or "<svg" in draw(picture, "k")
-    display = ComplianceDisplay.from_estimator(fitted, groups=study[4], bins=10)
+    display = instrument_summary(fitted, groups=study[4]).plot(bins=10)
     low, high = display.axes_[0].get_xlim()
     assert low <= 0.0 and high >= 1.0 and len(display.axes_) == 2
     with pytest.raises(InputError, match="fitted without an instrument"):
-        ComplianceDisplay.from_estimator(RewardEstimator().fit(study[2], study[1], propensity=0.5))
+        instrument_summary(RewardEstimator().fit(study[2], study[1], propensity=0.5))
 
 
 def test_the_tree_over_offers_is_the_best_one_net_of_costs(study, fitted, report):

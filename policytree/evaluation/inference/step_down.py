@@ -206,6 +206,9 @@ class _Law:
         cov = np.diag(own)
         for (i, a), (j, b) in combinations(enumerate(names), 2):
             cov[i, j] = cov[j, i] = (own[i] + own[j] - difference(a, b).standard_error ** 2) / 2
+        # The rule less c and a treatment less c share people, so that they go together. Errors of repeated refits can
+        # say the contrary: they are larger than those of fixed rules, by what the trees vary.
+        cov[0, 1:] = cov[1:, 0] = np.clip(cov[0, 1:], 0.0, np.sqrt(own[0] * own[1:]))
         values, vectors = np.linalg.eigh(np.nan_to_num(cov))
         root = vectors * np.sqrt(np.clip(values, 0.0, None))
         self._cov = root @ root.T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.evaluation.regimes.rules import REGIME
 from policytree.exceptions import InputError
 from policytree.weighting.study_data import StudyData
+
+if TYPE_CHECKING:
+    from policytree.plotting.values import PolicyValueDisplay
 
 WORDS = {
     "dr": "sequentially doubly robust scores",
@@ -156,6 +159,16 @@ class RegimeValueTable(Shown):
             f"Deciding at every stage {is_better} than deciding once (difference to the best of that, {best.best}: "
             f"{shown})."
         )
+
+    def plot(self, **options: Any) -> PolicyValueDisplay:
+        """Draw the held-out value of every rule with its interval.
+
+        Options are ``ax``, ``differences``, ``title``, ``xlabel``, ``limits`` and ``marked``, as in
+        :meth:`policytree.plotting.values.PolicyValueDisplay.plot`.
+        """
+        from policytree.plotting.values import PolicyValueDisplay
+
+        return PolicyValueDisplay(self, subject=REGIME).plot(**options)
 
     def to_text(self) -> str:
         """Show verdict and table in fixed width, and say what they are."""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.validation import check_count, check_level
+from policytree.data.sources import READ_ROWS
 from policytree.encoded.reading import reward_columns
 from policytree.encoded.study_rows import treatment_positions
 from policytree.evaluation.leaves.estimates import (
@@ -31,7 +32,7 @@ def streamed_leaf_summary(
     *,
     held_out: bool = False,
     level: float = 0.95,
-    batch_rows: int = 1 << 18,
+    batch_rows: int = READ_ROWS,
 ) -> pd.DataFrame:
     """Summarise every leaf as :func:`policytree.leaf_summary` does, from any number of rows.
 

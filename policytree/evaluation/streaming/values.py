@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.common.validation import check_count, check_level
+from policytree.data.sources import READ_ROWS
 from policytree.encoded.reading import check_weights, kinds_of, outcome_to_learn, reward_columns, row_weights
 from policytree.exceptions import InputError
 from policytree.solvers.core.exact_sums import ExactSum
@@ -26,7 +27,7 @@ def streamed_policy_values(
     study: Study,
     *,
     level: float = 0.95,
-    batch_rows: int = 1 << 18,
+    batch_rows: int = READ_ROWS,
 ) -> pd.DataFrame:
     """Values of fitted trees and of every treatment for all, and the trees' advantages, from rows of any number.
 
