@@ -225,6 +225,8 @@ def test_trees_take_studies_of_rewards_and_of_labels():
         (lambda: PolicyTree().fit(study.replace(strata=["site"])), "fit knows no strata, which the study has"),
         (lambda: DRPolicyTree().fit(study), "takes outcomes and treatments as they were observed"),
         (lambda: study.check(), "takes outcomes and treatments as they were observed"),
+        (lambda: study.Y, "this needs outcomes and treatments as they were observed"),
+        (lambda: study.T, "this needs outcomes and treatments as they were observed"),
         (lambda: study.counts(), "this needs outcomes and treatments as they were observed"),
         (lambda: study.replace(confounders=["site"]), "confounders is for outcomes that are learnt from, and Rewards"),
         (lambda: Study(table, outcome="score"), "treatment must be the name of a column"),
@@ -246,7 +248,8 @@ def test_a_study_of_rows_that_stay_where_they_are(tmp_path, form):
         rows = pytest.importorskip("pyarrow.dataset").dataset(tmp_path / "people.parquet")
     else:
         rows = tmp_path / "people.parquet" if form == "file" else [tmp_path / "people.parquet"]
-    roles = BASE | {"treatment": "arm", "outcome": TimeToEvent("days", event="died"), "cluster": "family"}
+    outcome = TimeToEvent("days", event="died")
+    roles = BASE | {"treatment": "arm", "outcome": outcome, "cluster": "family", "strata": ["site"]}
     study = Study(rows, **roles, control="none")
     assert study.is_larger_than_memory and "days" in repr(study) and "age, sex" in str(study)
     assert study._repr_html_().startswith("<table>")
@@ -261,8 +264,9 @@ def test_a_study_of_rows_that_stay_where_they_are(tmp_path, form):
             use()
     with pytest.raises(InputError, match=r"name them: covariates=\[...\]. Columns without another role are age, sex"):
         Study(rows, **roles | {"covariates": None})
-    with pytest.raises(InputError, match="There is no column 'agee'"):
-        Study(rows, **roles | {"covariates": ["agee"]})
+    for wrong in ({"covariates": ["agee"]}, {"strata": ["agee"]}):
+        with pytest.raises(InputError, match="There is no column 'agee'"):
+            Study(rows, **roles | wrong)
 
 
 def test_a_study_is_frozen():

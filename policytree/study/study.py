@@ -198,7 +198,8 @@ class Study(CallArguments):
     def _settle(self, covariates: Sequence[str] | None, exclude: tuple[str, ...]) -> None:
         """Check every role, and choose the covariates where nobody named them."""
         columns = self.columns
-        for role, column in (*self._roles(), *(("exclude", column) for column in exclude)):
+        beside = [*(("strata", column) for column in self.strata), *(("exclude", column) for column in exclude)]
+        for role, column in (*self._roles(), *beside):
             require_column(columns, column, role)
         refuse_two_roles(self._exclusive())
         # Who enters when may well matter for what happens then, so that an entry may be a covariate, too.
@@ -296,7 +297,11 @@ class Study(CallArguments):
     @property
     def roles(self) -> list[tuple[str, str]]:
         """The columns that the study names, each with its role in words; covariates first."""
-        return [*(("covariates", column) for column in self.covariates), *self._roles()]
+        return [
+            *(("covariates", column) for column in self.covariates),
+            *self._roles(),
+            *(("strata", column) for column in self.strata),
+        ]
 
     def in_memory(self) -> Study:
         """The same study with its rows in memory: the columns that it names.
@@ -320,7 +325,7 @@ class Study(CallArguments):
         ...     roles = {"treatment": study.treatment, "outcome": study.outcome, "covariates": study.covariates}
         ...     Study(f"{folder}/nsw.parquet", **roles).in_memory().n
         ...
-        722
+        445
         """
         names = list(dict.fromkeys(column for _, column in self.roles))
         tables = list(self.source.tables(names, READ_ROWS))
@@ -348,13 +353,22 @@ class Study(CallArguments):
         InputError
             If the table may be larger than memory, or says what every treatment brings and not what was observed.
         """
-        if self.found is None and self.table is not None:
-            raise InputError(
-                f"The study has {self.outcome.column}, which say what every treatment brings; this needs outcomes and "
-                "treatments as they were observed: name treatment and outcome."
-            )
-        assert self.found is not None, "it is in memory"
+        if self.found is None:
+            raise self._unobserved(len(self.table))
         return self.found
+
+    def _seen(self, kind: Outcome | Assignment, role: str) -> Any:
+        """What a kind reads as Y, or T."""
+        found = kind.arguments(self.table)
+        if role not in found:
+            raise self._unobserved(self.n)
+        return found[role]
+
+    def _unobserved(self, n: int) -> InputError:
+        return InputError(
+            f"The study of {n:,} rows has {self.outcome.column}, which say what every treatment brings; this needs "
+            "outcomes and treatments as they were observed: name treatment and outcome."
+        )
 
     @property
     def n(self) -> int:
@@ -372,12 +386,12 @@ class Study(CallArguments):
     @property
     def Y(self) -> Any:
         """The outcomes as their kind reads them, (n,)."""
-        return self.outcome.arguments(self.table)["Y"]
+        return self._seen(self.outcome, "Y")
 
     @property
     def T(self) -> Any:
         """The treatments, (n,), or of several at once (n, p)."""
-        return self.treatment.arguments(self.table)["T"]
+        return self._seen(self.treatment, "T")
 
     @property
     def X(self) -> pd.DataFrame:

@@ -142,7 +142,7 @@ def test_what_cannot_be_encoded_is_named(tmp_path, rows):
     refused("'w' of weights has a missing", rows.assign(w=np.nan), tmp_path, weights="w")
     refused("weights are zero in all rows", rows.assign(w=0.0), tmp_path, weights="w")
     refused("largest value", rows.assign(w=1e-300), tmp_path, weights="w")
-    refused("type timestamp", rows.assign(x=pd.Timestamp("2020-01-01")), tmp_path)
+    refused("type (timestamp|datetime)", rows.assign(x=pd.Timestamp("2020-01-01")), tmp_path)
     refused("fractions", rows.assign(y=0.5), tmp_path, rewards=None, y="y")
     refused("labels 'y' contain NaN", rows.assign(y=np.where(rows.x > 0, "a", None)), tmp_path, rewards=None, y="y")
     refused("Rewards names a column twice", rows, tmp_path, rewards=["a", "a"])
