@@ -15,7 +15,6 @@ from policytree.estimators.inputs import leaf_penalty, n_threads
 from policytree.estimators.leaf_sizes import too_few_rows, warn_of_no_split
 from policytree.exceptions import InputError
 from policytree.problem.types import SearchLimits, Status
-from policytree.study_check.directions import agreed_direction
 
 # Arguments that encoded rows cannot serve, the value that leaves them alone, and what to do instead.
 REFUSED: dict[str, tuple[Any, str]] = {
@@ -89,8 +88,11 @@ def question_of(tree: Any, data: EncodedData, given: dict[str, Any]) -> tuple[Qu
     if of_labels != data.of_labels:
         other = "labels, for OptimalTreeClassifier" if data.of_labels else "rewards, for PolicyTree"
         raise InputError(f"These rows were encoded with {other}; fit that estimator, or encode the other column.")
-    if not of_labels:
-        agreed_direction(tree.direction, data.direction)
+    if not of_labels and data.direction not in (None, tree.direction):
+        raise InputError(
+            f"The study has direction={data.direction!r}, but the estimator direction={tree.direction!r}; give one of "
+            "them."
+        )
     _, _, splits, roots = tree._column_arguments(data.features)
     question = Question(
         leaf_penalty(tree.regularization, data.total_weight),

@@ -214,7 +214,7 @@ class DaskPolicyTree(_OnDask, PolicyTree):
     client: Any = field(default=None, kw_only=True)
     no_workers_timeout: float | None = field(default=NO_WORKERS_TIMEOUT, kw_only=True)
 
-    def fit(self, study: Study) -> Self:  # type: ignore[override]
+    def fit(self, study: Study) -> Self:
         """Find the tree.
 
         Parameters
@@ -275,7 +275,7 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     client: Any = field(default=None, kw_only=True)
     no_workers_timeout: float | None = field(default=NO_WORKERS_TIMEOUT, kw_only=True)
 
-    def fit(self, study: Study) -> Self:  # type: ignore[override]
+    def fit(self, study: Study) -> Self:
         """Find the tree.
 
         Parameters
