@@ -27,9 +27,7 @@ from policytree.evaluation.heterogeneity.global_tests import heterogeneity_test 
 from policytree.evaluation.leaves.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves.summary import leaf_summary as leaf_summary
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value as cross_val_policy_value
-from policytree.evaluation.policy_value.effects import average_effect as average_effect
 from policytree.evaluation.policy_value.sample_split import held_out_rewards as held_out_rewards
-from policytree.evaluation.policy_value.values import policy_difference as policy_difference
 from policytree.evaluation.policy_value.values import policy_value as policy_value
 from policytree.problem.types import Status as Status
 from policytree.report.material import About as About

@@ -1,4 +1,4 @@
-"""Values and leaves from batches are those of policy_value, policy_difference and leaf_summary."""
+"""Values and leaves from batches are those of policy_value and leaf_summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import PolicyTree, leaf_summary, policy_difference, policy_value
+from policytree import PolicyTree, leaf_summary, policy_value
 from policytree.encoded import streamed_leaf_summary, streamed_policy_values
 from policytree.exceptions import InputError
 
@@ -41,7 +41,7 @@ def test_values_are_those_in_memory(rows, trees, weights, groups, batch_rows):
     assert len(table) == 4 + 5
     for row in table.itertuples():
         if row.less:
-            expected = policy_difference(policies[row.rule], policies[row.less], rows[["a", "b"]], **ask)
+            expected = policy_value(policies[row.rule], rows[["a", "b"]], baseline=policies[row.less], **ask)
         else:
             expected = policy_value(policies[row.rule], rows[["a", "b"]], **ask)
         for name in ("value", "standard_error", "lower", "upper", "n", "n_clusters"):

@@ -285,6 +285,10 @@ class PolicyTree(_FittedPolicy):
             lost = found.solution.objective - float(found.solution.guarantees["without_limits"])
             self.price_of_limits_ = float(lost / job.total_weight)
 
+    def _judged(self, job: Job) -> np.ndarray:
+        """Rewards, before anything that the search subtracts from them."""
+        return job.values
+
     def _objective_words(self) -> str:
         return next((words for each in asked(self) if (words := each.objective())), "mean reward")
 

@@ -18,5 +18,3 @@ from policytree.evaluation.targeting.budget_path import budget_path as budget_pa
 from policytree.evaluation.targeting.pareto_path import pareto_path as pareto_path
 from policytree.evaluation.targeting.qini import qini_curve as qini_curve
 from policytree.evaluation.targeting.rate import rank_average_treatment_effect as rank_average_treatment_effect
-from policytree.evaluation.targeting.spend import policy_shares as policy_shares
-from policytree.evaluation.targeting.spend import policy_spend as policy_spend

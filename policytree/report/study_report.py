@@ -27,6 +27,7 @@ from policytree.report.sections.effects import heterogeneity_section, ranking_se
 from policytree.report.sections.further import by_group_section, further_outcomes_section
 from policytree.report.sections.missing import missing_section
 from policytree.report.sections.offers import offers_section
+from policytree.report.sections.people import people_section
 from policytree.report.sections.prices import prices_section
 from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
 from policytree.report.sections.question import check_section, question_section
@@ -269,7 +270,7 @@ def make_content(material: Material) -> Content:
     ]  # fmt: skip
     behind = [
         prices_section(material), None if suspicious else check, *values_sections(material), means_section(material),
-        *(() if recommended else rule), depth_section(material), support_section(material),
+        *(() if recommended else rule), depth_section(material), people_section(material), support_section(material),
         heterogeneity_section(material), ranking_section(material), sensitivity_section(material),
         stability_section(material), certificate_section(material), methods_section(material),
         reproduce_section(material),

@@ -116,7 +116,7 @@ class RewardEstimator(NestedParameters):
         Whom the rewards are about: all rows; those who got the treatment ``treated``
         (:class:`policytree.weighting.treated.DoublyRobustTreated`); those who might well have got any
         (:class:`policytree.weighting.overlap.DoublyRobustOverlap`); with ``method="instrument"``, those who follow the
-        instrument (rewards are per person of all, others count as zero). :func:`policytree.average_effect` turns the
+        instrument (rewards are per person of all, others count as zero). :func:`policytree.policy_value` turns the
         rewards and ``population_`` into an effect with its standard error.
     treated : label, optional
         For ``estimand="treated"``: the treatment whose recipients are meant. Not needed where treatments are 0 and 1.

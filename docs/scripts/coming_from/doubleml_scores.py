@@ -19,7 +19,7 @@ The scores of ``DoubleMLAPOS`` are rewards.
    * - ``irm.policy_tree(features, depth=2)``
      - ``PolicyTree(max_depth=2).fit(X, rewards)``
    * - ``apos.causal_contrast(reference_levels=0)``
-     - ``average_effect``
+     - ``policy_value(treatment, rewards, baseline=control)``
    * - ``irm.gate(groups)``, ``irm.cate(basis)``
      - ``honest_leaf_summary``, ``best_linear_projection``
    * - ``sensitivity_analysis(cf_y, cf_d)``

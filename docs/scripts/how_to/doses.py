@@ -9,7 +9,7 @@ leaves of the tree are doses.
 import numpy as np
 import pandas as pd
 
-from policytree import PolicyTree, policy_difference
+from policytree import PolicyTree, policy_value
 from policytree.weighting import DoseRewards, subtract_costs
 
 rng = np.random.default_rng(1)
@@ -48,7 +48,7 @@ print(tree.export_text())
 tree.plot(X=X[learn])
 judged = subtract_costs(estimator.predict_rewards(Y[judge], dose[judge], X=X[judge])[list(costs)], costs)
 for single in merged.groups.index:
-    gain = policy_difference(tree.predict(X[judge]), single, judged)
+    gain = policy_value(tree.predict(X[judge]), judged, baseline=single)
     print(f"tree - {single:g} for everybody: {gain.value:+.2f} [{gain.lower:+.2f}, {gain.upper:+.2f}]")
 
 # %%

@@ -32,8 +32,8 @@ def streamed_policy_values(
 ) -> pd.DataFrame:
     """Values of fitted trees and of every treatment for all, and the trees' advantages, from rows of any number.
 
-    The estimates are those of :func:`policytree.policy_value` and :func:`policytree.policy_difference`: influences are
-    summed within clusters, and only sums over rows, or clusters, are kept. Without clusters sums are exact, so that no
+    The estimates are those of :func:`policytree.policy_value`: influences are summed within clusters, and only sums
+    over rows, or clusters, are kept. Without clusters sums are exact, so that no
     number depends on batches or on the order of rows. Honest only on rows that neither the tree nor the models behind
     the rewards have seen.
 
