@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status, Study
+from policytree import OptimalTreeClassifier, PolicyTree, Study
 from policytree.common import executors
 from policytree.constraints import Budget
 from policytree.encoded import encode, solve
 from policytree.exceptions import InputError, SearchWarning
 from policytree.on_dask import DaskOptimalTreeClassifier, DaskPolicyTree
+from policytree.problem.types import Status
 from tests.dask_cluster import local_client
 from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
 from tests.streamed import to_learn

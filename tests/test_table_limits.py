@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree import OptimalTreeClassifier, PolicyTree
 from policytree.encoded import encode, solve
 from policytree.encoded.streams import Streams
 from policytree.exceptions import SearchWarning
+from policytree.problem.types import Status
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.out_of_core import table_search
 from policytree.solvers.out_of_core.table_search import _FirstCuts

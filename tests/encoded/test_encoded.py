@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree import OptimalTreeClassifier, PolicyTree
 from policytree.constraints import Budget
 from policytree.encoded import encode, encoding, open_encoded, predict_to_file, solve, sources, tally
 from policytree.exceptions import InputError, SearchWarning
+from policytree.problem.types import Status
 from policytree.serialization import files
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.out_of_core import table_search
