@@ -131,7 +131,8 @@ class RewardEstimator(NestedParameters):
         log-linear rates with a smooth time, and boosted rates by their out-of-fold errors
         (:mod:`policytree.weighting.time_to_event.hazards`). Otherwise an object with ``fit(X, time, event)`` and
         ``predict_survival(X, times)``; copies of it are fitted within every treatment
-        (:class:`policytree.weighting.SurvivalModel`). Without X and W, the curves of Kaplan and Meier take their place.
+        (:class:`policytree.weighting.time_to_event.survival_models.SurvivalModel`). Without X and W, the curves of
+        Kaplan and Meier take their place.
     model_observation : "auto" or scikit-learn classifier
         P(the outcome is seen | X, W, T), where ``missing_outcome="weight"``; "auto" as for ``model_propensity``.
     min_observed : float in [0, 1)

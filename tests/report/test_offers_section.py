@@ -11,7 +11,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from policytree import (
-    About,
     DRPolicyTree,
     RewardEstimator,
     StudyReport,
@@ -25,6 +24,7 @@ from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.drawing import draw
+from policytree.report.material import About
 from tests.offers import vouchers
 from tests.report.studies import flow_of
 
