@@ -499,3 +499,28 @@ def test_the_fewest_leaves_are_chosen_on_request(csv, tmp_path):
     text = flat((tmp_path / "out" / "report.txt").read_text())
     assert "and at most 2 leaves, chosen by" in text and "the fewest whose value is within one standard error" in text
     refused(design(csv, tmp_path / "no", "--max-depth", "1", "--max-leaf-nodes", "auto"), "goes with --max-depth auto")
+
+
+QUICK_TREE = ("--max-depth", "2", "--no-value", "--cv", "2", "--propensity", "0.5", *ANY_LEAF)
+
+
+@pytest.mark.parametrize("solver", ["duplication", "sampling", "direct"])
+def test_solvers_and_guesses_are_named(csv, tmp_path, solver):
+    code, _, err = design(
+        csv, tmp_path / "out", "--solver", solver, "--guesses", "thresholds,lower_bounds", *QUICK_TREE
+    )
+    assert code == 0, err
+    asked = json.loads((tmp_path / "out" / "tree.json").read_text())["design"]["options"]
+    assert (asked["solver"], asked["guesses"]) == (solver, ["thresholds", "lower_bounds"])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--solver", "magic"), "--solver must be one of direct, auto, duplication, sampling; got 'magic'"),
+        (("--guesses", "threshold"), "--guesses must be some of thresholds, depth, lower_bounds"),
+    ],
+)
+def test_unknown_solvers_and_guesses_are_refused(csv, tmp_path, given, words):
+    code, _, err = design(csv, tmp_path / "out", *given, *QUICK_TREE)
+    assert code == 2 and words in " ".join(err.split())
