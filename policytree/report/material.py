@@ -239,6 +239,16 @@ class Described:
         return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
 
     @property
+    def aim(self) -> str:
+        """What a rule is for, such as "the highest mean score (points)"."""
+        return f"the {'highest' if self.direction == 'maximize' else 'lowest'} {self.aim_value}"
+
+    @property
+    def aim_value(self) -> str:
+        """What values are, with their unit."""
+        return f"{self.value} ({self.about.unit})" if self.about.unit and self.times is None else self.value
+
+    @property
     def value_unit(self) -> str:
         """What values are measured in, such as "points" or "days of 1,000"; "" if nobody said it."""
         unit = self.about.unit
@@ -321,6 +331,14 @@ def _frame(table: Any) -> pd.DataFrame:
         array = np.asarray(table)
         frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def headings(about: About, aim: str, of_whom: str, question: str) -> tuple[str, str]:
+    """Title and subtitle: the question with its aim; under a title of the user's own the aim stands below it."""
+    source = f": {about.source}" if about.source else ""
+    what = f" for {aim}" if about.title else ""
+    below = f"A treatment rule{what}{of_whom}, learnt from data and judged on people who had no part in it{source}"
+    return about.title or f"{question}, for {aim}?", below
 
 
 def capitalised(text: str) -> str:

@@ -19,7 +19,7 @@ from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.exceptions import InputError
 from policytree.report.base import Report
 from policytree.report.content import Content
-from policytree.report.material import About, Described, Material, checked_results
+from policytree.report.material import About, Described, Material, checked_results, headings
 from policytree.report.sections.answer import evidence_section, spoken, verdict_section, warnings_section
 from policytree.report.sections.credibility import gated, means_section
 from policytree.report.sections.depth import depth_section
@@ -275,11 +275,5 @@ def make_content(material: Material) -> Content:
         reproduce_section(material),
     ]  # fmt: skip
     sections = [*first, *(None if section is None else replace(section, folded=True) for section in behind)]
-    unit = f" ({study.about.unit})" if study.about.unit and study.times is None else ""
-    goal = "highest" if study.direction == "maximize" else "lowest"
-    title = study.about.title or f"Which {study.about.treatment} for whom, for the {goal} {study.value}{unit}?"
-    source = f": {study.about.source}" if study.about.source else ""
-    subtitle = (
-        f"A treatment rule{material.of_whom}, learnt from data and judged on people who had no part in it{source}"
-    )
+    title, subtitle = headings(study.about, study.aim, material.of_whom, f"Which {study.about.treatment} for whom")
     return Content(title, subtitle, tuple(section for section in sections if section is not None))
