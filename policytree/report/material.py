@@ -333,12 +333,12 @@ def _frame(table: Any) -> pd.DataFrame:
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
-def headings(about: About, aim: str, of_whom: str, question: str) -> tuple[str, str]:
+def headings(about: About, question: str, aim: str, what: str, *, judged: bool) -> tuple[str, str]:
     """Title and subtitle: the question with its aim; under a title of the user's own the aim stands below it."""
     source = f": {about.source}" if about.source else ""
-    what = f" for {aim}" if about.title else ""
-    below = f"A treatment rule{what}{of_whom}, learnt from data and judged on people who had no part in it{source}"
-    return about.title or f"{question}, for {aim}?", below
+    goal = f" for {aim}" if about.title else ""
+    how = "learnt from data and judged on people who had no part in it" if judged else "learnt from data, not judged"
+    return about.title or f"{question}, for {aim}?", f"{what}{goal}, {how}{source}"
 
 
 def capitalised(text: str) -> str:

@@ -160,5 +160,8 @@ def make_content(material: RegimeMaterial, check: Section | None = None) -> Cont
         else section
         for section in sections
     ]
-    title, subtitle = headings(about, material.aim, "", f"Which {about.treatment} for whom, and when")
+    number = len(material.trees)
+    what = "A rule" if number == 1 else f"Rules for {number} decisions"
+    question = f"Which {about.treatment} for whom, and when"
+    title, subtitle = headings(about, question, material.aim, what, judged=material.values is not None)
     return Content(title, subtitle, tuple(section for section in sections if section is not None))

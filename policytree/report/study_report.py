@@ -14,6 +14,7 @@ from policytree.common.typing import Column, PerTreatment, Table
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.policy import PolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
+from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.exceptions import InputError
@@ -275,5 +276,8 @@ def make_content(material: Material) -> Content:
         reproduce_section(material),
     ]  # fmt: skip
     sections = [*first, *(None if section is None else replace(section, folded=True) for section in behind)]
-    title, subtitle = headings(study.about, study.aim, material.of_whom, f"Which {study.about.treatment} for whom")
+    judged = material.only(PolicyValueTable) is not None or material.only(HonestLeaves) is not None
+    title, subtitle = headings(
+        study.about, f"Which {study.about.treatment} for whom", study.aim, f"A rule{material.of_whom}", judged=judged
+    )
     return Content(title, subtitle, tuple(section for section in sections if section is not None))

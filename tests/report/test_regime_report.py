@@ -192,7 +192,8 @@ def test_other_kinds_of_regimes():
     regime = TreatmentRegime(model).fit(stages, sample_weight=weight, groups=groups, missing_outcome="weight")
     report = RegimeReport(regime, stages, sample_weight=weight, groups=groups, about=About(further={"values": "More."}))
     content, text = report.content, report.to_text()
-    assert content.subtitle == "Rules for 3 decisions, for the smallest mean total pain"
+    assert content.title == "Which treatment for whom, and when, for the lowest mean total pain?"
+    assert content.subtitle == "Rules for 3 decisions, learnt from data, not judged"
     assert "At stage 2, everybody: give " in text and "Everybody gets " in text
     assert "people were lost after it" in text and "taken to be like others" in text
     assert "was not said to be randomised at stage 1 and stage 2 and stage 3" in " ".join(text.split())
