@@ -15,7 +15,6 @@ from policytree import (
     RewardEstimator,
     Study,
     StudyReport,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
@@ -29,6 +28,7 @@ from policytree.exceptions import InputError
 from policytree.study import Event, MayBeMissing, Offered, Population, TimeToEvent
 from policytree.study.assignments import Combined
 from policytree.study.outcomes import Number
+from policytree.study_check import check_study
 from policytree.weighting.instrument import COMPLIERS
 
 N = 240

@@ -106,7 +106,7 @@ class Offered(Assignment):
 class Combined(Assignment):
     """Several treatments at once, a column each: their combinations are the arms.
 
-    Labels are those of :func:`policytree.combine_treatments`.
+    Labels are those of :class:`policytree.data.combined_treatments.CombinedTreatments`.
 
     Parameters
     ----------

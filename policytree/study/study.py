@@ -16,7 +16,7 @@ from policytree.common.typing import Table
 from policytree.common.validation import check_choice, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
 from policytree.exceptions import InputError, quoted
-from policytree.study.assignments import Assignment, as_assignment
+from policytree.study.assignments import Assignment, Combined, as_assignment
 from policytree.study.columns import default_covariates, names_of, refuse_no_values, refuse_two_roles, require_column
 from policytree.study.outcomes import Outcome, as_outcome
 from policytree.study.populations import Population
@@ -66,7 +66,9 @@ class Study(CallArguments):
         Columns that are no covariates, where ``covariates`` is left out.
     propensity : number, str or mapping, optional
         Known probabilities of treatment (of offers, where people could refuse): by label, numbers or names of columns;
-        or one number or column, of two treatments the probability of the second in sorted order. None: estimated.
+        or one number or column, of two treatments the probability of the second in sorted order. Of several treatments
+        that were drawn independently by each one's name: a number (of the level that is not the control), or a mapping
+        from level to number. None: estimated.
     randomized : bool, optional
         Whether treatments were drawn by lot, so that nobody would get that mixture again; by default where
         ``propensity`` is given.
@@ -212,6 +214,9 @@ class Study(CallArguments):
         FeatureEncoder.fit(self.table[[*self.covariates, *self.confounders]], argument="The table")
         observed = observe(**self._observed_arguments())
         self._set(observed=observed, outcome=self.outcome.settled(observed))
+        if self._by_factor():
+            assert isinstance(self.treatment, Combined)
+            self._set(propensity=self.treatment.combined(self.table).propensity(self.propensity))
         if self.propensity is not None:
             of = self.assigned
             for label in self.propensity if isinstance(self.propensity, Mapping) else ():
@@ -329,7 +334,16 @@ class Study(CallArguments):
         return made
 
     def check(self) -> StudyCheck:
-        """What is suspicious about the data: :func:`policytree.check_study` of this study."""
+        """What is suspicious about the data: errors that no later step would report; takes seconds and fits nothing.
+
+        The check finds: a covariate, or a sum of them, that nearly determines the outcome or the treatment (also copies
+        with noise, in other units, cut into classes or hidden in text); names that suggest a measurement after
+        treatment; values of a column with which nobody got some treatment; values missing under one treatment; ids,
+        dates, numbers stored as text; numbers such as -999 that stand for a missing value; constant, repeated and
+        mostly missing columns; rare categories, unused levels; labels that only case or blanks tell apart; rows and ids
+        that repeat; whether clusters or rows were treated. :func:`policytree.diagnostics.check_rewards` adds checks of
+        the fitted rewards.
+        """
         return check_study(self)
 
     def __repr__(self) -> str:
@@ -445,6 +459,11 @@ class Study(CallArguments):
             "groups": None if self.cluster is None else table[self.cluster],
             "strata": table[list(self.strata)] if self.strata else None,
         }
+
+    def _by_factor(self) -> bool:
+        """Whether chances are given for each of several treatments, which were then drawn independently."""
+        several = isinstance(self.treatment, Combined) and isinstance(self.propensity, Mapping)
+        return several and {*self.propensity} == {*self.treatment.of}
 
     def _propensity(self) -> Any:
         return probabilities(self.propensity, self.table)
