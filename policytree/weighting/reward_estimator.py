@@ -84,8 +84,11 @@ class RewardEstimator(NestedParameters):
         by their out-of-fold errors (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted",
         "linear over arms", "boosted over arms" or "curved" is one of these alone; predictions of 0/1 outcomes stay
         within. A classifier's
-        prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they
-        are, one indicator column per category); those that refuse missing values get medians with indicators.
+        prediction is the expected outcome (the probability, for 0/1). An unfitted effect estimator of EconML
+        (``CausalForestDML(discrete_treatment=True)``, DR learners, metalearners) is fitted to all treatments at once;
+        what its effects leave of outcomes is the outcome under the first one
+        (:mod:`policytree.weighting.effect_outcomes`). Learners see a float64 matrix (numbers as they are, one indicator
+        column per category); those that refuse missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
         P(T | X, W). "auto" mixes the treatments' shares, a multinomial logit that shrinks rare categories and
         multinomial boosting by their out-of-fold errors (:class:`policytree.weighting.stacking.PropensityStack`). Not
