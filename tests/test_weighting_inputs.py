@@ -19,9 +19,9 @@ from policytree.weighting import (
     feature_propensity_weights,
     propensity_table,
     row_costs,
-    subtract_costs,
     weighted_labels,
 )
+from policytree.weighting.costs import subtract_costs
 from policytree.weighting.label_weights import cost_matrix_losses
 from policytree.weighting.registry import SCHEMES
 

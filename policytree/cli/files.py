@@ -32,6 +32,7 @@ from policytree.regimes.export import regime_from_dict
 from policytree.report.content import Content, Picture
 from policytree.report.sections.answer import NO_VALUE
 from policytree.report.sections.offers import summary_of
+from policytree.report.sections.people import BASELINE
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
@@ -57,6 +58,8 @@ PURPOSES = {
     "leaves.csv": "who is in each leaf, and every treatment's value there",
     "sequences.csv": "how many people followed each sequence of treatments",
     "values.csv": "the tables of held-out values and of optimism",
+    "people.csv": "who was studied, by treatment (Table 1)",
+    "tables.tex": "the tables of the report for a paper",
     "report.txt": "the report as text",
     "report.json": "the report as data, for `policytree report` and for programs",
 }
@@ -114,8 +117,12 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
         "leaves.csv": for_spreadsheets(leaf_file(result.leaves)),
         "report.html": report.to_html().encode(),
         "report.txt": report.to_text().encode(),
+        "tables.tex": report.to_latex().encode(),
         "report.json": (text_with_checksum(report.to_dict(), indent=1) + "\n").encode(),
     }
+    for caption, table in report.tables():
+        if caption == BASELINE:
+            files["people.csv"] = for_spreadsheets(table)
     if result.values is not None:
         optimism = result.values.optimism_frame().drop(columns="held_out_value")
         files["values.csv"] = for_spreadsheets(result.values.to_frame().join(optimism))
@@ -181,6 +188,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),
         "cluster": study.cluster,
+        "strata": list(study.strata),
         "weights": study.weights,
         "propensity": study.propensity_text,
         "reading": origin.reading.saved,

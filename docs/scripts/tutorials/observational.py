@@ -73,10 +73,10 @@ CovariateBalanceDisplay.from_estimator(rewards, T, covariates)
 
 from scipy.stats import ttest_ind
 
-from policytree import average_effect, heterogeneity_test
+from policytree import heterogeneity_test, policy_value
 
 raw = ttest_ind(Y[T == "quit"], Y[T == "smoke on"], equal_var=False).confidence_interval()
-effect = average_effect(rewards.rewards_, "quit", "smoke on")
+effect = policy_value("quit", rewards.rewards_, baseline="smoke on")
 print(f"without adjustment {(raw.low + raw.high) / 2:.2f} kg, 95% interval [{raw.low:.2f}, {raw.high:.2f}]")
 print(f"adjusted           {effect.value:.2f} kg, 95% interval [{effect.lower:.2f}, {effect.upper:.2f}]")
 print(heterogeneity_test(study, fitted=rewards, random_state=0))
