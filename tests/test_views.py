@@ -17,7 +17,8 @@ from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, honest_
 from policytree.data.views import Shown, as_html, as_text, facts
 from policytree.evaluation import near_ties, policy_stability
 from policytree.objectives import Objective
-from policytree.study import Assignment, Outcome
+from policytree.study.assignments import Assignment
+from policytree.study.outcomes import Outcome
 from policytree.study_check import check_study
 from policytree.trees.tree import Tree
 from tests.api_pages import HOMES, listed

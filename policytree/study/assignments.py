@@ -21,8 +21,8 @@ class Assignment(ABC):
 
     Examples
     --------
-    >>> from policytree.study import Assignment, Offered
-    >>> from policytree.study.assignments import Given
+    >>> from policytree.study import Offered
+    >>> from policytree.study.assignments import Assignment, Given
     >>> issubclass(Given, Assignment), issubclass(Offered, Assignment)
     (True, True)
     """
