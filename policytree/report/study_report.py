@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -80,8 +81,9 @@ class StudyReport(Report):
         :func:`policytree.evaluation.policy_stability`, :func:`policytree.evaluation.near_ties`,
         :func:`policytree.evaluation.offer_rule`, :func:`policytree.diagnostics.target_overlap`,
         :func:`policytree.evaluation.transport_sensitivity`, in any order.
-    about : About, optional
-        Names, units, warnings and the command, which data and results do not contain.
+    about : mapping, optional
+        Names, units, warnings and the command, which data and results do not contain, such as ``{"unit": "dollars"}``:
+        the attributes of :class:`policytree.report.material.About`, which may be passed as well.
 
     Attributes
     ----------
@@ -127,7 +129,7 @@ class StudyReport(Report):
         offer_costs: PerTreatment | None = None,
         treatment_cost: float = 0.0,
         results: Any = (),
-        about: About | None = None,
+        about: Mapping[str, Any] | About | None = None,
     ):
         columns = {"T": T, "X": X, "W": W, "groups": groups, "sample_weight": sample_weight}
         study = _as_fitted(model, study_or_columns("StudyReport", Y, columns))

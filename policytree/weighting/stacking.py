@@ -455,6 +455,11 @@ class StackedOutcomes:
     targeting: Targeting | None = None
 
     @property
+    def n_arms(self) -> int:
+        """Arms whose outcomes are predicted."""
+        return self.weights.shape[1]
+
+    @property
     def second_best(self) -> str | None:
         """The best learner of the family that is not the best one's (boosted, or penalised linear): another view.
 

@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from policytree import (
-    About,
     DRPolicyTree,
     OptimalTreeClassifier,
     PolicyTree,
@@ -29,6 +28,7 @@ from policytree.evaluation import near_ties, rank_average_treatment_effect
 from policytree.exceptions import InputError
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
 from policytree.report.html import to_html
+from policytree.report.material import About
 from policytree.report.text import to_text
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, flow_of, follow, hostile_frame, learner
 
