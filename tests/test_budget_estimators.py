@@ -7,14 +7,15 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, tree_path
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_value, tree_path
 from policytree.common.study_columns import StudyColumns
 from policytree.constraints import Budget, MaxShare, MinShare
 from policytree.estimators import within_limits
-from policytree.evaluation import budget_path, policy_shares, policy_spend
+from policytree.evaluation import budget_path
 from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.exceptions import InputError, SearchWarning
-from policytree.plotting import BudgetPathDisplay
+from policytree.plotting.budget import BudgetPathDisplay
+from policytree.problem.types import Status
 from policytree.solvers.constrained.solve import Infeasible
 
 matplotlib.use("Agg")
@@ -244,14 +245,14 @@ def test_the_picture_of_a_path():
     X, rewards = people()
     path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=COSTS)
     held_out = path.evaluate(*people(seed=1), budget_costs=COSTS)
-    display = BudgetPathDisplay.from_path(path, held_out, unit="points", trees=[1, len(path)])
+    display = path.plot(held_out, unit="points", trees=[1, len(path)])
     texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert texts == ["trees, training rows", "the same trees, held out"]
     assert any(path.estimators[-1].export_text() in t.get_text() for axes in display.figure_.axes for t in axes.texts)
-    alone = BudgetPathDisplay.from_path(path, ax=plt.subplots()[1])
+    alone = path.plot(ax=plt.subplots()[1])
     assert "training rows" in alone.ax_.get_ylabel() and len(alone.figure_.axes) == 1
     with pytest.raises(InputError, match="corners 1 to"):
-        BudgetPathDisplay(path).plot(trees=[99])
+        path.plot(trees=[99])
     with pytest.raises(InputError, match="evaluate this path"):
         BudgetPathDisplay(path, held_out.iloc[1:])
     plt.close("all")
@@ -259,18 +260,20 @@ def test_the_picture_of_a_path():
 
 def test_spend_and_shares_of_policies():
     chosen = np.array(["drug", "none", "surgery", "drug"])
-    spend = policy_spend(chosen, COSTS)
+    spend = policy_value(chosen, COSTS)
     assert spend.value == 125.0 and spend.standard_error == pytest.approx(np.std([100, 0, 300, 100], ddof=1) / 2)
-    assert policy_spend(np.array([0, 1, 1]), [0.0, 30.0]).value == 20.0
+    assert policy_value(np.array([0, 1, 1]), {1: 30.0}).value == 20.0
     frame = pd.DataFrame({"none": 0.0, "drug": [1.0, 2.0, 3.0, 4.0], "surgery": 9.0})
-    assert policy_spend(chosen, frame, sample_weight=[1, 1, 0, 2]).value == pytest.approx((1 + 0 + 2 * 4) / 4)
-    assert policy_spend(["drug", "drug"], {"drug": 2.0}).value == 2.0
-    shares = policy_shares(chosen, treatments=["none", "drug", "surgery", "other"])
-    assert shares["share"].tolist() == [0.25, 0.5, 0.25, 0.0]
-    with pytest.raises(InputError, match="names treatment surgery"):
-        policy_shares(chosen, treatments=["none", "drug"])
+    assert policy_value(chosen, frame, sample_weight=[1, 1, 0, 2]).value == pytest.approx((1 + 0 + 2 * 4) / 4)
+    assert policy_value(["drug", "drug"], {"drug": 2.0}).value == 2.0
+    assert policy_value(chosen, COSTS, baseline="surgery").value == 125.0 - 300.0
+    assert policy_value("surgery", COSTS, baseline=chosen).value == 300.0 - 125.0
+    shares = [policy_value(chosen, {arm: 1.0}).value for arm in ("none", "drug", "surgery", "other")]
+    assert shares == [0.25, 0.5, 0.25, 0.0]
     with pytest.raises(InputError, match="at least two"):
-        policy_shares(chosen, groups=[1, 1, 1, 1])
+        policy_value(chosen, {"drug": 1.0}, groups=[1, 1, 1, 1])
+    with pytest.raises(InputError, match="one a row, where rewards is a mapping; got 'drug'"):
+        policy_value("drug", {"drug": 1.0})
 
 
 @pytest.mark.slow
@@ -280,8 +283,8 @@ def test_intervals_of_spend_and_shares_cover_with_clusters():
         common = np.repeat(rng.normal(size=40), 5)  # forty clusters of five
         chosen = np.where(common + rng.normal(size=200) > 0, "yes", "no")
         options = {"groups": np.repeat(np.arange(40), 5)}
-        spend, share = policy_spend(chosen, {"yes": 10.0}, **options), policy_shares(chosen, **options).loc["yes"]
-        covered += spend.lower <= 5.0 <= spend.upper, share["lower"] <= 0.5 <= share["upper"]
+        spend, share = policy_value(chosen, {"yes": 10.0}, **options), policy_value(chosen, {"yes": 1.0}, **options)
+        covered += spend.lower <= 5.0 <= spend.upper, share.lower <= 0.5 <= share.upper
     assert (np.abs(covered / draws - 0.95) < 0.02).all()
 
 

@@ -10,13 +10,11 @@ from policytree.common.study_columns import by_columns
 from policytree.evaluation import (
     marginal_sensitivity,
     omitted_variable_bounds,
-    policy_agreement,
     policy_stability,
     qini_curve,
     rank_average_treatment_effect,
 )
 from policytree.exceptions import InputError
-from policytree.plotting import QiniCurveDisplay
 
 N = 40
 WAVES = np.sin(np.outer(np.arange(1, N + 1), [1.0, 2.0, 3.0]))
@@ -34,7 +32,6 @@ MODEL = DRPolicyTree(max_depth=1, cv=2)
         (lambda: rank_average_treatment_effect(Y, REWARDS, baseline=np.array(["a", "b"])), "treatment"),
         (lambda: qini_curve(REWARDS, REWARDS, {"b": 1.0}, random_state="x"), "random_state must be"),
         (lambda: qini_curve(REWARDS, REWARDS, {"b": 1.0}, baseline=np.array(["a", "b"])), "baseline is"),
-        (lambda: QiniCurveDisplay.from_curves([1, 2]), "curves must be"),
         (lambda: marginal_sensitivity("a", Y, T, **GIVEN, random_state="x"), "random_state must be"),
         (lambda: marginal_sensitivity("a", Y, T, **GIVEN, baseline={"a": 1}), "baseline must be a label"),
         (lambda: omitted_variable_bounds("a", Y, T, **GIVEN, baseline="b", random_state=1.5), "random_state must be"),
@@ -45,7 +42,6 @@ MODEL = DRPolicyTree(max_depth=1, cv=2)
         ),
         (lambda: policy_stability(MODEL, Y, T, X=X, propensity=0.5, random_state="x"), "random_state must be"),
         (lambda: held_out_rewards(MODEL, Y, T, X=X, propensity=0.5, random_state="x"), "random_state must be"),
-        (lambda: policy_agreement([T, T]), "policies must be a mapping"),
     ],
 )
 def test_one_sentence(call, words):

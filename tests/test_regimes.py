@@ -15,9 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, Status, cross_val_policy_value
+from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.exceptions import InputError
-from policytree.regimes import Stage, TreatmentRegime, joint, regime_from_json, stages_from_long
+from policytree.problem.types import Status
+from policytree.regimes import Stage, TreatmentRegime, joint, stages_from_long
 from policytree.regimes.checking import check_stages
 from policytree.serialization import to_json
 from tests.regimes import smart, true_value, two_stages
@@ -184,7 +185,7 @@ def test_pairs_of_stumps_by_brute_force(problem):
     assert found.value == best == scores[every, found.choices(0, codes[0]), found.choices(1, codes[1])].sum()
 
 
-@pytest.mark.parametrize("scores", ["doubly_robust", "inverse_probability"])
+@pytest.mark.parametrize("scores", ["dr", "ipw"])
 def test_the_joint_search_is_the_best_pair_and_each_tree_has_its_proof(scores):
     stages = smart()
     regime = fitted(stages, search="joint", joint_scores=scores)
@@ -389,8 +390,8 @@ def test_exports_agree_with_predictions():
         second.assign(stage=2).to_sql("people", base)
         found = [row[0] for row in base.execute(f"SELECT {regime.export_sql()} FROM people")]
     assert found == regime.predict([stages[0], replace(stages[1], T=None, Y=None)]).tolist()
-    assert [name for name, _ in regime_from_json(regime.to_json())] == ["stage 1", "stage 2"]
-    read = [to_json(tree) for _, tree in regime_from_json(regime.to_json())]
+    assert [name for name, _ in TreatmentRegime.trees_from_json(regime.to_json())] == ["stage 1", "stage 2"]
+    read = [to_json(tree) for _, tree in TreatmentRegime.trees_from_json(regime.to_json())]
     assert read == [stage.to_json() for stage in regime.stages_]
     assert list(regime.to_rules()["stage"].unique()) == ["stage 1", "stage 2"]
     assert regime.export_text().startswith("stage 1\n")

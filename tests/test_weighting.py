@@ -322,7 +322,7 @@ def test_scikit_learn_conventions():
     copy = clone(estimator)
     assert copy.get_params()["cv"] == 3
     assert repr(estimator) == repr(copy)
-    assert isinstance(SCHEMES["doubly_robust"], DoublyRobust)
+    assert isinstance(SCHEMES["dr"], DoublyRobust)
 
 
 def test_own_learners_without_covariates_are_refused():

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 
-from policytree import RewardEstimator, from_cate
+from policytree import RewardEstimator, rewards_from
 from policytree.diagnostics.calibration import calibration_table
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.crossfit import median_rule
@@ -45,7 +45,7 @@ def test_unbiased_with_true_nuisances(name, rng):
         _, T, Y, p, means = three_arms(rng, 150)
         draws.append(SCHEMES[name].rewards(observe(Y, T), Nuisances(means, p)).mean(axis=0))
     # the self-normalised estimate is a ratio, biased by O(1/n): allow that much
-    slack = 0.01 if name == "self_normalized" else 0.0
+    slack = 0.01 if name == "ipw_normalized" else 0.0
     error = np.abs(np.mean(draws, axis=0) - [0.0, 2.0, 1.0])
     assert (error <= 3.5 * np.std(draws, axis=0) / np.sqrt(len(draws)) + slack).all()
 
@@ -65,12 +65,12 @@ def test_plug_in_of_true_effects_is_unbiased(rng):
     draws = []
     for _ in range(2_000):
         X, *_ = three_arms(rng, 150)
-        draws.append(from_cate(TrueEffects(), X).mean(axis=0))
+        draws.append(rewards_from(TrueEffects(), X).mean(axis=0))
     error = np.abs(np.mean(draws, axis=0) - [0.0, 2.0, 1.0])
     assert (error <= 3.5 * np.std(draws, axis=0) / np.sqrt(len(draws))).all()
     X, *_ = three_arms(rng, 50)
     expected = np.column_stack([0.0 * X[:, 0], 2.0 - 2.0 * X[:, 0], 1.0 - X[:, 0]])
-    np.testing.assert_allclose(from_cate(TrueEffects(), X), expected)
+    np.testing.assert_allclose(rewards_from(TrueEffects(), X), expected)
 
 
 @pytest.mark.slow
@@ -164,15 +164,13 @@ def births():
     return frame, np.asarray(select.predict()), np.column_stack(fitted), effect
 
 
-@pytest.mark.parametrize(
-    ("method", "theirs"), [("doubly_robust", "aipw"), ("self_normalized", "ipw"), ("direct", "ra")]
-)
+@pytest.mark.parametrize(("method", "theirs"), [("dr", "aipw"), ("ipw_normalized", "ipw"), ("regression", "ra")])
 def test_agrees_with_statsmodels_on_births(births, method, theirs):
     frame, p, m, effect = births
     given = {"propensity": p, "regression": m}
-    if method == "direct":
+    if method == "regression":
         del given["propensity"]
-    if method == "self_normalized":
+    if method == "ipw_normalized":
         del given["regression"]
     estimator = RewardEstimator(method=method, min_propensity=0.001)
     ours = estimator.fit_predict(frame["bweight"], frame["mbsmoke_"], **given).mean()
@@ -215,7 +213,7 @@ def test_external_predictions_replace_both_models(rng):
     assert fitted.folds_ is None
     assert fitted.models_regression_ is None
     np.testing.assert_array_equal(fitted.regression_.to_numpy(), means)
-    expected = SCHEMES["doubly_robust"].rewards(observe(Y, T), Nuisances(means, p))
+    expected = SCHEMES["dr"].rewards(observe(Y, T), Nuisances(means, p))
     np.testing.assert_array_equal(fitted.rewards_.to_numpy(), expected)
     again = fitted.predict_rewards(Y, labels[T], propensity=p, regression=means)
     np.testing.assert_array_equal(again.to_numpy(), expected)
@@ -232,8 +230,8 @@ def test_external_predictions_replace_both_models(rng):
         ({"regression": np.full((6, 2), np.nan)}, "first in row 0"),
         ({"regression": [["a", "b"]] * 6}, "not numbers"),
         ({"regression": pd.DataFrame(np.ones((6, 2)), columns=["a", "c"])}, "no expected outcome for treatment b"),
-        ({"method": "direct", "propensity": 0.5}, "method='direct' does not use propensity"),
-        ({"method": "inverse_propensity", "regression": np.ones((6, 2))}, "does not use regression"),
+        ({"method": "regression", "propensity": 0.5}, "method='regression' does not use propensity"),
+        ({"method": "ipw", "regression": np.ones((6, 2))}, "does not use regression"),
         ({"n_repeats": 0}, "n_repeats must be a whole number"),
         ({"n_repeats": 2, "cv": np.tile([0, 1], 3)}, "every repetition would be the same"),
     ],
@@ -291,7 +289,7 @@ def test_many_arms_with_five_rows_each(rng):
     assert np.isfinite(rewards.to_numpy()).all()
 
 
-@pytest.mark.parametrize("method", ["direct", "doubly_robust", "self_normalized"])
+@pytest.mark.parametrize("method", ["regression", "dr", "ipw_normalized"])
 def test_a_constant_outcome_is_worth_that_constant(method, rng):
     X, T, _, _, _ = three_arms(rng, 120)
     rewards = RewardEstimator(**LINEAR, method=method, random_state=0).fit_predict(np.full(120, 7.0), T, X=X)

@@ -1,6 +1,6 @@
 """Two decisions in a simulated sequential trial (SMART): what a regime is worth, beside the known truth.
 
-Public interface used: DRPolicyTree, TreatmentRegime, cross_val_regime_value, RegimeDisplay, RegimeReport. The trial is
+Public interface used: DRPolicyTree, TreatmentRegime, cross_val_regime_value, RegimeReport. The trial is
 simulated, since no sequential trial may be passed on; so the best regime, and the true value of every rule, are known.
 """
 
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from two_decisions.designs import CHANCES, SECOND, best_first, best_second, trial, true_value
 
 from policytree import DRPolicyTree
-from policytree.plotting import RegimeDisplay
+from policytree.plotting.regimes import RegimeDisplay
 from policytree.regimes import RegimeReport, TreatmentRegime, cross_val_regime_value
 
 PEOPLE, SMALLEST = 800, 30

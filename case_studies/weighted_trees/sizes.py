@@ -15,7 +15,7 @@ FEATURES, VALUES = 10, 100
 NEW_PEOPLE = 200_000
 REPEATS = 2  # the fastest counts
 ABOUT = f"""A simulated trial: two treatments, chances of one half, outcomes with multiplicative noise; rewards by
-RewardEstimator(method='inverse_propensity'), so that weights are real numbers. objective: mean reward of the rows;
+RewardEstimator(method='ipw'), so that weights are real numbers. objective: mean reward of the rows;
 test value: mean outcome of {NEW_PEOPLE:,} new people, whose outcomes under both treatments are known. error bound: on
 the share of weight that is misclassified, by rounding (certain) or by Theorem 3 (with probability .95)."""
 METHODS = {
@@ -55,7 +55,7 @@ def compare(study, n: int) -> pd.DataFrame:
     chance = np.random.default_rng(2)
     T = chance.integers(0, 2, n)
     Y = outcomes[np.arange(n), T] * noise / np.exp(0.125)  # the noise has mean one
-    estimator = RewardEstimator(method="inverse_propensity")
+    estimator = RewardEstimator(method="ipw")
     rewards = estimator.fit_predict(Y, T, propensity=np.full((n, 2), 0.5))
     X_new, new, _ = people(NEW_PEOPLE, seed=3)
     weight = float(np.ptp(np.asarray(rewards), axis=1).mean())

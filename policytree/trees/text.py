@@ -313,8 +313,8 @@ def _joined(tree: Tree, path: list[tuple[int, bool]]) -> str:
         low, high = bounds.get(j, (-np.inf, np.inf))
         over = f"over {format_threshold(low)}" if np.isfinite(low) else ""
         at_most = f"at most {format_threshold(high)}" if np.isfinite(high) else ""
-        if ends := " and ".join(filter(None, (over, at_most))):
-            parts.append(f"{name} is {ends}")
+        if within := " and ".join(filter(None, (over, at_most))):
+            parts.append(f"{name} is {within}")
         parts += said.get(j, [])
     return " and ".join(parts)
 

@@ -29,9 +29,9 @@ print(f"{learn.n} men choose, {judge.n} men judge; rules may ask about {', '.joi
 # errors of a tree are then what its regime loses, summed over the men.
 
 rewards = {
-    "inverse propensity": RewardEstimator(model_propensity=LogitPropensity(), method="inverse_propensity"),
-    "regression difference": RewardEstimator(method="direct"),
-    "doubly robust": RewardEstimator(method="doubly_robust"),
+    "inverse propensity": RewardEstimator(model_propensity=LogitPropensity(), method="ipw"),
+    "regression difference": RewardEstimator(method="regression"),
+    "doubly robust": RewardEstimator(method="dr"),
     "matching (MALTS)": MatchingRewards(),
 }
 rewards = {name: each.set_params(random_state=0).fit(learn).rewards_ for name, each in rewards.items()}

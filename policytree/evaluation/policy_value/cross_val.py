@@ -124,7 +124,7 @@ def cross_val_policy_value(
         repetition ``r``, the value is the mean ``theta``, and its variance ``N + kappa b``: ``N`` = mean of ``s_r^2``,
         ``b = sum_r (theta_r - theta)^2 / (R - 1)``, ``kappa = .3 + 1 / R`` for three to five folds. ``N`` alone is too
         small, since every fold's rule has seen the noise of the other folds; ``b`` stands for that covariance. No
-        theorem, but held to simulations (``benchmarks/power.py``, ``held_out_coverage.py``): intervals of 94 to 98 %.
+        theorem, but held to simulations (``benchmarks/power.py``, ``held_out_coverage.py``): intervals of 93 to 98 %.
         Rules that nobody learns, such as one treatment for all, are judged by the mean of each row's scores over the
         repetitions, with the variance of one estimate from influences.
 
@@ -274,7 +274,7 @@ def cross_val_policy_value(
             group_values=None if judged is None else judged.values(level),
             gaps=() if judged is None else judged.gaps(asked(estimator), level),
         )
-    why = by_chance(check, seen, propensity is not None, "treatment" if seen.instrument is None else "the offer")
+    why = by_chance(check, seen, propensity is not None, seen.assigned)
     rewards = _rewards_check(data, drawn, repetitions, given, why)
     opinions = _opinions(judged_by, data, drawn, names, level)
     concealed = None
@@ -334,7 +334,8 @@ def _opinions(
             by_other = [_assembled(part, data, drawn, names) for part in others]
             differences = _estimates(by_other, data.seen, drawn, level)[1]
             verdict = _verdict(data, drawn, by_other, differences, level, names)[0]
-            found.append(SecondOpinion(of, LEARNERS_OF[of][learner], verdict))
+            about = data.seen.assigned if of == "treatment" else of
+            found.append(SecondOpinion(of, about, LEARNERS_OF[of][learner], verdict))
     return tuple(found)
 
 

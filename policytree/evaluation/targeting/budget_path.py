@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,12 +25,14 @@ from policytree.estimators.search import Job, chosen_solver
 from policytree.evaluation.inputs import reward_frame
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.policy_value.values import policy_value
-from policytree.evaluation.targeting.spend import policy_spend
 from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.problem.types import SearchLimits
 from policytree.solvers.constrained.front import FrontTree, hull_of_two
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.weighting.costs import treatment_costs
+
+if TYPE_CHECKING:
+    from policytree.plotting.budget import BudgetPathDisplay
 
 PARTS = ("value", "standard_error", "lower", "upper")
 
@@ -103,6 +105,21 @@ class BudgetPath(Shown):
         """One row a tree: spend, value, low, high, n_leaves, depth, rows."""
         return path_frame(self, "spend", self.spend)
 
+    def plot(self, held_out: pd.DataFrame | None = None, **options: Any) -> BudgetPathDisplay:
+        """Draw what every budget buys, with the trees at some corners of the path.
+
+        Parameters
+        ----------
+        held_out : DataFrame, optional
+            From :meth:`evaluate`: values on other people, beside those of the rows that chose the trees.
+        **options
+            ``ax``, ``title``, ``xlabel``, ``unit`` and ``trees``, as in
+            :meth:`policytree.plotting.budget.BudgetPathDisplay.plot`.
+        """
+        from policytree.plotting.budget import BudgetPathDisplay
+
+        return BudgetPathDisplay(self, held_out).plot(**options)
+
     @aligns_rows
     def evaluate(
         self,
@@ -152,7 +169,7 @@ class BudgetPath(Shown):
         rows = []
         for budget, tree in zip(self.spend, self.estimators, strict=True):
             chosen = tree.predict(X)
-            both = policy_spend(chosen, costs, **options), policy_value(chosen, table, **options)
+            both = policy_value(chosen, costs, **options), policy_value(chosen, table, **options)
             rows.append([budget, *(x for e in both for x in (e.value, e.standard_error, e.lower, e.upper))])
         columns = [("budget", ""), *((what, part) for what in ("spend", "value") for part in PARTS)]
         out = pd.DataFrame(rows, columns=pd.MultiIndex.from_tuples(columns))
