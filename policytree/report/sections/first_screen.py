@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policytree.evaluation.formatting import decimals
+from policytree.evaluation.inference.step_down import Ranking
 from policytree.evaluation.policy_value.gate import ASSIGNMENT, HIDDEN, SUPPORTED, Gate
 from policytree.evaluation.policy_value.verdict import Reason, Verdict, label_of
 from policytree.report.amounts import Amounts, is_control, over_words, rule_words
@@ -120,6 +121,14 @@ def _named(verdict: Verdict) -> str:
     return f", {label_of(best.best)} by its estimate" + (f" ({' or '.join(others)} may be)" if others else "")
 
 
+def _ranked(found: Ranking) -> str:
+    """Which treatment has the best estimate, what it is shown better than, and how to ask more of the rows."""
+    better, same = (", ".join(map(label_of, names)) for names in (found.better_than, found.not_told_apart))
+    shown = f"better than {better}; " if better else ""
+    remedy = "name the one that is usual today as the control, to have all tested against it"
+    return f"{label_of(found.best)}: {shown}not shown different from {same} ({remedy})"
+
+
 def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
     """What the first screen says beside the proposal and its numbers: what counts, what does not, and what else is."""
     verdict, amounts, about = told.verdict, told.amounts, told.about
@@ -130,13 +139,16 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
         single = verdict.treatment
         than = f"than {_under(single.over, verdict)}"
         pairs[f"{label_of(single.rule)} for everybody"] = f"{amounts.text(single)} {than}"
-    if not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
+    if verdict.ranking is not None and verdict.reason is Reason.NONE_BEST:
+        pairs["best estimate"] = _ranked(verdict.ranking)
+    elif not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
         pairs[f"best {verdict.words.single}"] = _named(verdict).removeprefix(", ")
+    if not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
         if best.lower == best.upper == 0.0:
             pairs[f"a {verdict.words.short}"] = "gives everybody that treatment, whichever people it is learnt from"
         else:
             shown = "better" if best.better else "worse" if best.worse else "not shown better"
-            pairs[f"a {verdict.words.short}"] = f"{shown} than that: {amounts.text(best)}"
+            pairs[f"a {verdict.words.short}"] = f"{shown} than the best {verdict.words.single}: {amounts.text(best)}"
     if verdict.gain is None and verdict.smallest_gain and verdict.reason is not Reason.UNCLEAR:
         scale = 100 if amounts.people else 1
         size = f"{scale * verdict.smallest_gain:,.{decimals([scale * verdict.smallest_gain / 4])}f}"
