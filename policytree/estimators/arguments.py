@@ -86,7 +86,7 @@ class SearchArguments(NestedParameters):
     feature_groups : mapping of names to lists of columns, or list of such lists, optional
         Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
         at its own cost. Needs ``repeated_features="free"``.
-    constraints : sequence of policytree.constraints.Constraint, default ()
+    constraints : sequence of policytree.constraints.constraint.Constraint, default ()
         What the tree keeps to exactly on the rows of ``fit``, such as ``[ExpectedCost(5.0)]``: tests cost at most so
         much a person on average. It is the best of the trees that do.
     categories : {"levels", "groups"}, default "levels"
