@@ -13,7 +13,6 @@ from policytree import plotting as plotting
 from policytree import regimes as regimes
 from policytree import study as study
 from policytree import weighting as weighting
-from policytree.data.combined_treatments import combine_treatments as combine_treatments
 from policytree.datasets import load_dataset as load_dataset
 from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier
@@ -31,7 +30,6 @@ from policytree.evaluation.policy_value.sample_split import held_out_rewards as 
 from policytree.evaluation.policy_value.values import policy_value as policy_value
 from policytree.report.study_report import StudyReport as StudyReport
 from policytree.study.study import Study as Study
-from policytree.study_check import check_study as check_study
 from policytree.weighting.reward_estimator import RewardEstimator as RewardEstimator
 from policytree.weighting.scores import rewards_from as rewards_from
 

@@ -20,7 +20,8 @@ from policytree import PolicyTree, RewardEstimator, Study
 from policytree.encoded import encode, reward_job, stream_rewards, streamed_policy_values
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.study import Label, Offered, Outcome, Population, Rewards
+from policytree.study import Label, Offered, Population, Rewards
+from policytree.study.outcomes import Outcome
 from tests.streamed import parts, stop_after
 
 pa = pytest.importorskip("pyarrow")

@@ -18,7 +18,6 @@ from policytree import (
     RewardEstimator,
     Study,
     StudyReport,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
@@ -32,6 +31,7 @@ from policytree.exceptions import InputError
 from policytree.study import Event, Label, MayBeMissing, Offered, Population, Rewards, TimeToEvent
 from policytree.study.assignments import Combined
 from policytree.study.outcomes import Number
+from policytree.study_check import check_study
 from policytree.weighting.instrument import COMPLIERS
 
 N = 240

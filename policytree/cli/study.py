@@ -34,8 +34,8 @@ from policytree.evaluation.instruments.offer_rule import net_of_uptake
 from policytree.exceptions import InputError, quoted
 from policytree.report.material import About, Described
 from policytree.serialization.labels import label_to_json
-from policytree.study import Assignment, MayBeMissing, Offered, Population
-from policytree.study.assignments import Combined, Given
+from policytree.study import MayBeMissing, Offered, Population
+from policytree.study.assignments import Assignment, Combined, Given
 from policytree.study.columns import default_covariates, holds_tables
 from policytree.study.outcomes import Number
 from policytree.study.study import Study, columns_in

@@ -258,6 +258,16 @@ class Described:
         return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
 
     @property
+    def aim(self) -> str:
+        """What a rule is for, such as "the highest mean score (points)"."""
+        return f"the {'highest' if self.direction == 'maximize' else 'lowest'} {self.aim_value}"
+
+    @property
+    def aim_value(self) -> str:
+        """What values are, with their unit."""
+        return f"{self.value} ({self.about.unit})" if self.about.unit and self.times is None else self.value
+
+    @property
     def value_unit(self) -> str:
         """What values are measured in, such as "points" or "days of 1,000"; "" if nobody said it."""
         unit = self.about.unit
@@ -340,6 +350,14 @@ def _frame(table: Any) -> pd.DataFrame:
         array = np.asarray(table)
         frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def headings(about: About, question: str, aim: str, what: str, *, judged: bool) -> tuple[str, str]:
+    """Title and subtitle: the question with its aim; under a title of the user's own the aim stands below it."""
+    source = f": {about.source}" if about.source else ""
+    goal = f" for {aim}" if about.title else ""
+    how = "learnt from data and judged on people who had no part in it" if judged else "learnt from data, not judged"
+    return about.title or f"{question}, for {aim}?", f"{what}{goal}, {how}{source}"
 
 
 def capitalised(text: str) -> str:

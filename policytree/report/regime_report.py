@@ -19,7 +19,7 @@ from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.base import Report
 from policytree.report.content import Content, Section, Words
-from policytree.report.material import About
+from policytree.report.material import About, headings
 from policytree.report.regime_material import RegimeMaterial, outcome_name
 from policytree.report.sections.regimes.evidence import (
     check_section,
@@ -161,10 +161,8 @@ def make_content(material: RegimeMaterial, check: Section | None = None) -> Cont
         else section
         for section in sections
     ]
-    goal = "largest" if material.direction == "maximize" else "smallest"
-    source = f" ({about.source})" if about.source else ""
-    subtitle = f"Rules for {len(material.trees)} decisions, for the {goal} {material.value}{source}"
-    if len(material.trees) == 1:
-        subtitle = f"A rule for the {goal} {material.value}{source}"
-    title = about.title or f"Which {about.treatment}, when, for whom?"
+    number = len(material.trees)
+    what = "A rule" if number == 1 else f"Rules for {number} decisions"
+    question = f"Which {about.treatment} for whom, and when"
+    title, subtitle = headings(about, question, material.aim, what, judged=material.values is not None)
     return Content(title, subtitle, tuple(section for section in sections if section is not None))

@@ -21,8 +21,8 @@ class Assignment(ABC):
 
     Examples
     --------
-    >>> from policytree.study import Assignment, Offered
-    >>> from policytree.study.assignments import Given
+    >>> from policytree.study import Offered
+    >>> from policytree.study.assignments import Assignment, Given
     >>> issubclass(Given, Assignment), issubclass(Offered, Assignment)
     (True, True)
     """
@@ -129,7 +129,7 @@ class Unassigned(Assignment):
 class Combined(Assignment):
     """Several treatments at once, a column each: their combinations are the arms.
 
-    Labels are those of :func:`policytree.combine_treatments`.
+    Labels are those of :class:`policytree.data.combined_treatments.CombinedTreatments`.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class Outcome(ABC):
     >>> from dataclasses import dataclass
     >>> import pandas as pd
     >>> from policytree import Study
-    >>> from policytree.study import Outcome
+    >>> from policytree.study.outcomes import Outcome
     >>> @dataclass(frozen=True)
     ... class Change(Outcome):
     ...     column: str

@@ -18,7 +18,7 @@ from policytree.common.validation import check_choice, place_of, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
 from policytree.data.sources import READ_ROWS, Source, arrow, is_dask, is_larger_than_memory, open_source
 from policytree.exceptions import InputError, quoted
-from policytree.study.assignments import Assignment, Offered, as_assignment
+from policytree.study.assignments import Assignment, Combined, Offered, as_assignment
 from policytree.study.columns import default_covariates, names_of, refuse_no_values, refuse_two_roles, require_column
 from policytree.study.outcomes import Outcome, as_outcome
 from policytree.study.populations import Population
@@ -72,7 +72,9 @@ class Study(CallArguments):
         Columns that are no covariates, where ``covariates`` is left out.
     propensity : number, str or mapping, optional
         Known probabilities of treatment (of offers, where people could refuse): by label, numbers or names of columns;
-        or one number or column, of two treatments the probability of the second in sorted order. None: estimated.
+        or one number or column, of two treatments the probability of the second in sorted order. Of several treatments
+        that were drawn independently by each one's name: a number (of the level that is not the control), or a mapping
+        from level to number. None: estimated.
     randomized : bool, optional
         Whether treatments were drawn by lot, so that nobody would get that mixture again; by default where
         ``propensity`` is given.
@@ -246,6 +248,9 @@ class Study(CallArguments):
             return
         observed = observe(**self._observed_arguments())
         self._set(found=observed, outcome=self.outcome.settled(observed))
+        known, given = self.propensity, self.treatment
+        if isinstance(given, Combined) and isinstance(known, Mapping) and not set(given.of).isdisjoint(known):
+            self._set(propensity=given.combined(self.table).propensity(known))  # drawn independently of each other
         if self.propensity is not None:
             of = self.assigned
             for label in self.propensity if isinstance(self.propensity, Mapping) else ():
@@ -473,7 +478,16 @@ class Study(CallArguments):
         return made
 
     def check(self) -> StudyCheck:
-        """What is suspicious about the data: :func:`policytree.check_study` of this study."""
+        """What is suspicious about the data: errors that no later step would report; takes seconds and fits nothing.
+
+        The check finds: a covariate, or a sum of them, that nearly determines the outcome or the treatment (also copies
+        with noise, in other units, cut into classes or hidden in text); names that suggest a measurement after
+        treatment; values of a column with which nobody got some treatment; values missing under one treatment; ids,
+        dates, numbers stored as text; numbers such as -999 that stand for a missing value; constant, repeated and
+        mostly missing columns; rare categories, unused levels; labels that only case or blanks tell apart; rows and ids
+        that repeat; whether clusters or rows were treated. :func:`policytree.diagnostics.check_rewards` adds checks of
+        the fitted rewards.
+        """
         return check_study(self)
 
     def __repr__(self) -> str:

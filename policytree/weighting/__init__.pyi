@@ -6,5 +6,4 @@ from policytree.weighting.costs import row_costs as row_costs
 from policytree.weighting.dose.rewards import DoseRewards as DoseRewards
 from policytree.weighting.label_weights import feature_propensity_weights as feature_propensity_weights
 from policytree.weighting.logit import LogitPropensity as LogitPropensity
-from policytree.weighting.logit import propensity_table as propensity_table
 from policytree.weighting.matching import MatchingRewards as MatchingRewards

@@ -309,8 +309,7 @@ class RewardEstimator(NestedParameters):
         Y : column of n numbers
             Outcome.
         T : column of n labels, or DataFrame of n rows
-            Several columns are several treatments at once, whose combinations become the arms
-            (:func:`policytree.combine_treatments`).
+            Several columns are several treatments at once, whose combinations become the arms.
             Treatment received; numbers, text, booleans or categories.
         X, W : table of shape (n, p), optional
             Covariates: pandas or polars frame, or array of numbers; missing values are allowed.

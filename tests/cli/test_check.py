@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import check_study
-from policytree.study_check import LOOKS_RANDOMISED
+from policytree.study_check import LOOKS_RANDOMISED, check_study
 from tests.cli.running import design, refused, run, trial
 
 

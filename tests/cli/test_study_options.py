@@ -19,18 +19,17 @@ from policytree.cli.study_options import COLUMNS, IN_PYTHON_ONLY, KINDS, STUDY, 
 from policytree.cli.wording import in_options
 from policytree.exceptions import InputError
 from policytree.study import (
-    Assignment,
     Event,
     MayBeMissing,
     Offered,
-    Outcome,
     Population,
     TimeToEvent,
     assignments,
     outcomes,
     populations,
 )
-from policytree.study.assignments import Combined
+from policytree.study.assignments import Assignment, Combined
+from policytree.study.outcomes import Outcome
 from tests import test_study
 from tests.cli.running import run
 
