@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, policy_value, tree_path
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_value, tree_path
 from policytree.common.study_columns import StudyColumns
 from policytree.constraints import Budget, MaxShare, MinShare
 from policytree.estimators import within_limits
@@ -15,6 +15,7 @@ from policytree.evaluation import budget_path
 from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.exceptions import InputError, SearchWarning
 from policytree.plotting.budget import BudgetPathDisplay
+from policytree.problem.types import Status
 from policytree.solvers.constrained.solve import Infeasible
 
 matplotlib.use("Agg")

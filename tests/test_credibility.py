@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree, RewardEstimator, StudyReport, check_study, cross_val_policy_value
+from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value
 from policytree.common.study_columns import StudyColumns
 from policytree.diagnostics import check_rewards
 from policytree.evaluation.policy_value.verdict import Reason
-from policytree.study_check import KNOWN, LOOKS_RANDOMISED
+from policytree.study_check import KNOWN, LOOKS_RANDOMISED, check_study
 from policytree.study_check.randomised import randomisation_test
 from policytree.weighting.study_data import observe
 
@@ -165,7 +165,7 @@ def test_a_report_cannot_say_what_to_do_where_some_could_not_be_treated(seattle)
     X, T, Y = seattle
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X)
     values = cross_val_policy_value(model, StudyColumns(Y, T, X=X, control="none"), cv=2, n_repeats=1, random_state=0)
-    lead, light = StudyReport(model, Y, T, X=X, results=values).content.section("verdict").blocks
+    lead, light, *_ = StudyReport(model, Y, T, X=X, results=values).content.section("verdict").blocks
     assert lead.text == "What to do cannot be said from these rows."
     assert light.tone == "cannot-be-said" and light.text.startswith("Cannot be said: town is Seattle in ")
     there = (X["town"] != "Seattle").to_numpy()
@@ -173,7 +173,7 @@ def test_a_report_cannot_say_what_to_do_where_some_could_not_be_treated(seattle)
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X)
     values = cross_val_policy_value(model, StudyColumns(Y, T, X=X, control="none"), cv=2, n_repeats=1, random_state=0)
     lead = StudyReport(model, Y, T, X=X, results=values).content.section("verdict").blocks[0].text
-    assert values.verdict.reason is not Reason.UNCLEAR and lead == values.verdict.recommendation
+    assert values.verdict.reason is not Reason.UNCLEAR and lead == values.verdict.proposal
 
 
 def test_a_report_has_means_by_treatment(seattle):

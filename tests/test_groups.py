@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status, tree_path
+from policytree import OptimalTreeClassifier, PolicyTree, tree_path
 from policytree.data.features import CATEGORICAL, Feature, level_threshold
 from policytree.estimators.certificate import SearchGrid
 from policytree.evaluation import near_ties
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses import Guesses
 from policytree.problem.split_columns import GROUPS, best_grouping
-from policytree.problem.types import Problem
+from policytree.problem.types import Problem, Status
 from policytree.report.outline import outline, rules
 from policytree.serialization.trees import from_dict, from_json, to_dict, to_json
 from policytree.solvers import solve_direct

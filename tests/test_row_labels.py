@@ -18,7 +18,6 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     StudyReport,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
@@ -33,6 +32,7 @@ from policytree.diagnostics import overlap_table
 from policytree.evaluation import best_linear_projection, nuisances_without, offer_rule, policy_stability, surest_rule
 from policytree.exceptions import InputError, RowOrderWarning
 from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
+from policytree.study_check import check_study
 from policytree.weighting import MatchingRewards
 from tests.api_pages import listed
 

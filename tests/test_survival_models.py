@@ -7,7 +7,7 @@ import pytest
 from policytree import DRPolicyTree, RewardEstimator, policy_value
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.exceptions import InputError
-from policytree.weighting import SurvivalModel
+from policytree.weighting.time_to_event.survival_models import SurvivalModel
 
 lifelines = pytest.importorskip("lifelines")
 # lifelines 0.30 calls pandas in a way that pandas 4 will refuse.

@@ -17,7 +17,6 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     StudyReport,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
@@ -35,6 +34,7 @@ from policytree.evaluation import (
 )
 from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
+from policytree.study_check import check_study
 from policytree.weighting.study_data import observe
 
 SHIFT = np.array([0.7, -0.5, 0.0])

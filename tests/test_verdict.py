@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -371,6 +372,24 @@ def test_paths_to_one_treatment_stand_together():
     old = pd.DataFrame({"drug": [0.0, 0, 1, 0, 0, 0, 0, 0], "none": [1.0, 1, 0, 1, 1, 1, 1, 1]})
     found = rule_sentence(PolicyTree(max_depth=3).fit(X, old).tree_)
     assert "age is over 45 and at most 65" in found and "sex is" in found and found.endswith("; otherwise give none.")
+
+
+def test_a_recommended_rule_is_said_whole():
+    """The rule, who changes, the gain with its interval in the unit, and what all of that rests on."""
+    lot = Gate("assignment", "supported", "treatments were assigned at random")
+    found = decided(means(tree=2.0), direction="maximize").through([lot])
+    found = replace(
+        found, in_words="Give b to those with age ≤ 45, a to the others.", changed=0.42,
+        words=replace(found.words, unit="visits"),
+    )  # fmt: skip
+    gain, best = found.tree, found.against_best
+    assert str(found) == (
+        "Use the policy tree: give b to those with age ≤ 45, a to the others. 42 of 100 people change treatment. On "
+        f"people who had no part in learning it, it brings {best.value:.3f} visits more than the best single treatment "
+        f"(95% CI {best.lower:.3f} to {best.upper:.3f}) and {gain.value:.3f} visits more than under a, the control "
+        f"(95% CI {gain.lower:.3f} to {gain.upper:.3f}). Treatments were assigned at random."
+    )
+    assert found.gain == gain
 
 
 def leaf(label):

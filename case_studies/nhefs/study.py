@@ -1,6 +1,6 @@
 """NHEFS: what quitting smoking does to weight, for whom, and how sure one can be without an experiment.
 
-Public interface used: load_dataset, check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
+Public interface used: load_dataset, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
 CovariateBalanceDisplay, policy_value, heterogeneity_test, DRPolicyTree, PolicyTree,
 cross_val_policy_value, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
 confounders in confounding.py.
@@ -20,7 +20,6 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     Study,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
@@ -64,9 +63,10 @@ def show_check(study, data: Study, raw: pd.DataFrame) -> None:
     groups = Y.groupby(T)
     counts = pd.DataFrame({"people": groups.size(), "mean change of weight, kg": groups.mean()})
     study.table(counts.rename_axis(None), "people", digits=2)
-    study.show(check_study(Y, T, X=data.X, W=data.W))
+    study.show(data.check())
     study.show(f"\nThe same check if columns measured after the decision slip in ({', '.join(AFTER)}):")
-    study.show(check_study(Y, T, X=pd.concat([data.X, raw[AFTER]], axis=1), W=data.W))
+    later = data.table.assign(**{name: raw[name] for name in AFTER})
+    study.show(data.replace(table=later, covariates=[*data.covariates, *AFTER]).check())
 
 
 def show_overlap(study, data: Study, fitted: RewardEstimator) -> None:

@@ -169,7 +169,8 @@ def design(
         str | None,
         _option(
             "Most leaves; auto, with --max-depth auto: the fewest whose value, on rows that trees were not learnt "
-            "from, is within one standard error of the best. Default: as many as the depth allows.",
+            "from, is within one standard error of the best, and columns that recur. Default: as many as the depth "
+            "allows.",
             _TREE,
             metavar="N",
         ),
@@ -251,6 +252,24 @@ def design(
     time_limit: Annotated[
         float | None,
         _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="S"),
+    ] = None,
+    solver: Annotated[
+        str | None,
+        _option(
+            "What finds the tree: direct (default; proves it), or of rewards as weighted labels: duplication (whole "
+            "copies of rows), sampling (rows drawn by weight), auto (by an estimate of the time).",
+            _TREE,
+            metavar="NAME",
+        ),
+    ] = None,
+    guesses: Annotated[
+        str | None,
+        _option(
+            "What a reference model may narrow of the search: thresholds, depth, lower_bounds, several with commas, or "
+            "all. The tree is then the best given the guesses.",
+            _TREE,
+            metavar="NAME,...",
+        ),
     ] = None,
     cv: Annotated[
         int, _option("Folds, of the nuisance models and of the value.", _RUN, min=2, show=True, metavar="N")
@@ -361,6 +380,8 @@ def design(
         "max_share": max_share,
         "min_share": min_share,
         "time_limit": time_limit,
+        "solver": solver,
+        "guesses": guesses,
         "n_jobs": jobs,
     }
     with ended_by_ctrl_c():

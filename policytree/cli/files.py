@@ -188,6 +188,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),
         "cluster": study.cluster,
+        "strata": list(study.strata),
         "weights": study.weights,
         "propensity": study.propensity_text,
         "reading": origin.reading.saved,

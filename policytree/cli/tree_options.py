@@ -18,13 +18,15 @@ from policytree.constraints.constraint import Constraint
 from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
 from policytree.exceptions import InputError, quoted
+from policytree.guesses.registry import GUESSES
 from policytree.problem.split_columns import LEVELS
+from policytree.solvers import ALL_SOLVERS
 from policytree.study.study import Study
 
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
     "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
-    "budget", "budget_costs", "max_share", "min_share", "time_limit",
+    "budget", "budget_costs", "max_share", "min_share", "time_limit", "solver", "guesses",
 )  # fmt: skip
 CONSTRAINED = ("max_expected_cost", "budget", "max_share", "min_share")  # of ASKED: they become constraints
 DEFAULT: dict[str, Any] = {"max_depth": AUTO, **dict.fromkeys(ASKED), "n_jobs": 1}  # where nobody says anything
@@ -69,7 +71,7 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    named |= tree_size(options)
+    named |= tree_size(options) | _search(options)
     constraints = [*_constraints(options), *limits.constraints]
     options = {name: value for name, value in options.items() if name not in CONSTRAINED}
     sizes = smallest_leaves(options, study, judging)
@@ -107,6 +109,22 @@ def _constraints(options: dict) -> list[Constraint]:
     for kind in (MaxShare, MinShare):
         found += [kind(label, float(share)) for label, share in by_treatment(options[kind.kind], kind.kind).items()]
     return found
+
+
+def _search(options: dict) -> dict[str, Any]:
+    """The solver and the guesses, by their names."""
+    solver = options["solver"] or "direct"
+    if solver not in ALL_SOLVERS:
+        raise InputError(f"--solver must be one of {', '.join(ALL_SOLVERS)}; got {quoted(solver)}.")
+    if options["guesses"] is None:
+        return {"solver": solver, "guesses": None}
+    names = [name.strip() for name in options["guesses"].split(",")]
+    if names != ["all"] and not set(names) <= set(GUESSES):
+        known = ", ".join(GUESSES)
+        raise InputError(
+            f"--guesses must be some of {known}, with commas between them, or all; got {quoted(options['guesses'])}."
+        )
+    return {"solver": solver, "guesses": names[0] if len(names) == 1 else names}
 
 
 def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, str]]:

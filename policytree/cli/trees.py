@@ -20,7 +20,7 @@ PICTURE_KINDS = ("png", "pdf", "svg")
 OTHER_KINDS = (".parquet", ".pq", ".xlsx", ".gz", ".bz2", ".xz", ".zip", ".zst")
 
 
-@takes_options()
+@takes_options(otherwise="as in the design")
 def predict(
     tree: TreeArgument,
     data: Annotated[str, typer.Argument(metavar="DATA.csv", help="Table, as for design, with the tree's columns.")],

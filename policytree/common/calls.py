@@ -119,6 +119,11 @@ def _of_study(
     """The arguments of a call that a study stands for, with those beside it."""
     needed, offered = study.data_arguments(), study.arguments()
     open_ended = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
+    if "Y" in parameters and "Y" not in needed:
+        raise InputError(
+            f"{name} takes outcomes and treatments as they were observed, and this study says what every treatment "
+            "brings; name treatment and outcome."
+        )
     for each in beside:
         if offered.get(each) is not None:
             raise InputError(f"{name} is given a study, which says {each} already; leave {each} out.")
@@ -165,6 +170,33 @@ def either_order(method: Callable[..., R]) -> Callable[..., R]:
         return method(self, **given, **kwargs)
 
     return _with_signature(checked, method)
+
+
+def takes_study_as_table(fit: Callable[..., R]) -> Callable[..., R]:
+    """Decorator of ``fit(self, X, ...)``: a study of rewards, or of labels, in the place of X stands for all of it.
+
+    Raises
+    ------
+    InputError
+        If the study has outcomes that are neither, says what an argument says as well, something that ``fit`` does not
+        take, or another direction than the estimator.
+    """
+    parameters = inspect.signature(fit).parameters
+
+    @functools.wraps(fit)
+    def called(self: Any, *args: Any, **kwargs: Any) -> R:
+        if len(args) != 1 or not isinstance(args[0], CallArguments):
+            return fit(self, *args, **kwargs)
+        study = args[0]
+        if "Y" in study.data_arguments():
+            raise InputError(
+                f"{type(self).__name__} takes a study whose outcome is Rewards([...]) or a Label(...), and that of "
+                "this one is to be learnt from; DRPolicyTree().fit(study) does so."
+            )
+        study.told(self)
+        return fit(self, **_of_study(study, "fit", parameters, kwargs))
+
+    return called
 
 
 def _is_scikit_learns(n_positional: int, named: Mapping[str, Any]) -> bool:

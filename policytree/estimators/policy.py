@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
+from policytree.common.calls import CallArguments, takes_study_as_table
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
@@ -19,7 +20,7 @@ from policytree.estimators.arguments import inherits_documentation, own_argument
 from policytree.estimators.base import TreeEstimator
 from policytree.estimators.depth_choice import AUTO, DepthChoice, RewardRows, check_number_or_auto, choose_depth
 from policytree.estimators.encoded_fit import fit_encoded
-from policytree.estimators.inputs import check_number, reward_matrix, weigh
+from policytree.estimators.inputs import check_number, column_numbers, reward_matrix, weigh
 from policytree.estimators.leaf_sizes import of_any_size, price_of_leaf
 from policytree.estimators.search import Job
 from policytree.estimators.within_limits import search_worst_group, spend_and_shares, worth_of_limits
@@ -65,15 +66,16 @@ class PolicyTree(_FittedPolicy):
         gain no more than by chance are left out.
     max_leaf_nodes : int, "auto" or None, default None
         Largest number of leaves. "auto", with ``max_depth="auto"``: the fewest leaves of trees of the chosen depth
-        whose cross-validated value is within one standard error of the best. Half as many splits are then on noise, but
-        where all leaves are needed the rule is worse for it (``benchmarks/fewest_leaves.py``), so it is no default.
+        whose cross-validated value is within one standard error of the best, and of these the most stable tree: it asks
+        only about columns that recur in nine of ten folds. Fewer splits are then on noise, but where all leaves are
+        needed the rule is worse for it (``benchmarks/simplest_rule.py``), so it is no default.
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf.
     min_samples_per_treatment : int, default 0
         Smallest number of rows of every arm in a leaf; needs ``T`` at fit.
     direction : {"maximize", "minimize"}, default "maximize"
         Whether larger rewards are better, or smaller ones (rewards are then costs or bad outcomes).
-    constraints : sequence of policytree.constraints.Constraint, default ()
+    constraints : sequence of policytree.constraints.constraint.Constraint, default ()
         What the tree keeps to exactly on the rows of ``fit``: a list such as ``[Budget(50.0), MaxShare("drug", 0.3),
         Limit("harm", 0.1), EqualShares("race", within=0.05)]``. The tree is the best of those that keep to all; on
         other people it may not keep to them, which held-out values say. ``WorstGroup`` changes what is best.
@@ -144,10 +146,11 @@ class PolicyTree(_FittedPolicy):
     __metadata_request__fit: ClassVar = {"rewards": UNUSED, "groups": False}
     __metadata_request__score: ClassVar = {"rewards": UNUSED}
 
+    @takes_study_as_table
     @aligns_rows
     def fit(
         self,
-        X: Table | EncodedData,
+        X: Table | EncodedData | CallArguments,
         rewards: Table | None = None,
         T: Column | None = None,
         *,
@@ -162,10 +165,11 @@ class PolicyTree(_FittedPolicy):
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n, p), or EncodedData
-            What the tree may split on. ``categories`` says how text and categorical columns are split; missing values
-            go to the side that is better. Rows that :func:`policytree.encoded.encode` wrote come with rewards and
-            weights, and nothing else is passed then.
+        X : DataFrame or array-like of shape (n, p), Study, or EncodedData
+            What the tree may split on. A study whose outcome are :class:`policytree.study.Rewards`, and rows that
+            :func:`policytree.encoded.encode` wrote, come with rewards and weights, and nothing else is passed then.
+            ``categories`` says how text and categorical columns are split; missing values go to the side that is
+            better.
         rewards : DataFrame or array-like of shape (n, K)
             Reward of every arm for every row; column names are the arms' labels. Rows belong to those of ``X`` by their
             position: pandas indexes are not aligned.
@@ -246,6 +250,13 @@ class PolicyTree(_FittedPolicy):
         self._keep_limits(own, found)
         return found.solution
 
+    def _column_arguments(self, features) -> tuple:
+        costs, groups, splits, roots = super()._column_arguments(features)
+        choice = getattr(self, "depth_choice_", None)
+        if choice is not None and choice.stable_columns is not None:
+            splits = column_numbers("split_features", choice.stable_columns, features)
+        return costs, groups, splits, roots
+
     def _tree_size(self) -> tuple[int | None, float, int | None]:
         depth, price, leaves = self.max_depth, self.regularization, self.max_leaf_nodes
         return (
@@ -284,6 +295,10 @@ class PolicyTree(_FittedPolicy):
         if not job.worst and "without_limits" in found.solution.guarantees:
             lost = found.solution.objective - float(found.solution.guarantees["without_limits"])
             self.price_of_limits_ = float(lost / job.total_weight)
+
+    def _judged(self, job: Job) -> np.ndarray:
+        """Rewards, before anything that the search subtracts from them."""
+        return job.values
 
     def _objective_words(self) -> str:
         return next((words for each in asked(self) if (words := each.objective())), "mean reward")

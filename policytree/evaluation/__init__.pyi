@@ -11,7 +11,6 @@ from policytree.evaluation.sensitivity.marginal import marginal_sensitivity as m
 from policytree.evaluation.sensitivity.omitted_variables import omitted_variable_bounds as omitted_variable_bounds
 from policytree.evaluation.sensitivity.transport import transport_sensitivity as transport_sensitivity
 from policytree.evaluation.stability.rashomon import near_ties as near_ties
-from policytree.evaluation.stability.resampling import policy_agreement as policy_agreement
 from policytree.evaluation.stability.resampling import policy_stability as policy_stability
 from policytree.evaluation.stability.surest import surest_rule as surest_rule
 from policytree.evaluation.targeting.budget_path import budget_path as budget_path

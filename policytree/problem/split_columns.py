@@ -157,8 +157,13 @@ def grouped_split_columns(
 def levels_of(x: np.ndarray) -> tuple[Levels, np.ndarray]:
     """The levels of a categorical feature, and the level of every row: its category's place, the last if missing."""
     missing = np.isnan(x)
-    values = np.unique(x[~missing])
-    return Levels(values, bool(missing.any())), np.where(missing, len(values), np.searchsorted(values, x))
+    at = np.where(missing, 0, x).astype(np.intp)
+    values = np.flatnonzero(np.bincount(at[~missing]))
+    place = np.zeros(int(at.max(initial=0)) + 1, dtype=np.int64)
+    place[values] = np.arange(len(values))
+    level = place[at]
+    level[missing] = len(values)
+    return Levels(values.astype(np.float64), bool(missing.any())), level
 
 
 def _can_group(levels: Levels) -> bool:

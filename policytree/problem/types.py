@@ -122,7 +122,8 @@ class Status(Enum):
 
     Examples
     --------
-    >>> from policytree import PolicyTree, Status
+    >>> from policytree import PolicyTree
+    >>> from policytree.problem.types import Status
     >>> tree = PolicyTree(max_depth=1).fit([[1.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]])
     >>> tree.status_ is Status.OPTIMAL
     True

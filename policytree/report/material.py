@@ -25,7 +25,7 @@ from policytree.evaluation.targeting.budget_path import BudgetPath
 from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.evaluation.targeting.qini import QiniCurve
 from policytree.evaluation.targeting.rate import Ranking
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.tree import Tree
@@ -79,8 +79,8 @@ class About:
 
     Examples
     --------
-    >>> from policytree import About
-    >>> About(treatment="programme", outcome="earnings", unit="dollars").outcome
+    >>> from policytree.report.material import About
+    >>> About.of({"treatment": "programme", "outcome": "earnings", "unit": "dollars"}).outcome
     'earnings'
     """
 
@@ -101,6 +101,23 @@ class About:
     further: Mapping[str, str] = field(default_factory=dict)
     value_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     instrument: str = ""
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any] | About | None) -> About:
+        """Make one of a mapping with the names of its attributes.
+
+        Raises
+        ------
+        InputError
+            If a name is none of them.
+        """
+        if said is None or isinstance(said, About):
+            return said or cls()
+        known = [each.name for each in fields(cls)]
+        unknown = [name for name in said if name not in known] if isinstance(said, Mapping) else [said]
+        if unknown:
+            raise InputError(f"about must be a mapping with names of {', '.join(known)}; got {quoted(unknown[0])}.")
+        return cls(**said)
 
     def of_study(self, study: Study) -> About:
         """Return a copy in which a study's names and words stand where there are none."""
@@ -159,7 +176,9 @@ class Described:
     by_lot: bool = False
 
     @classmethod
-    def of(cls, study: CallArguments, about: About | None = None, direction: str | None = None) -> Described:
+    def of(
+        cls, study: CallArguments, about: Mapping[str, Any] | About | None = None, direction: str | None = None
+    ) -> Described:
         """A study, or columns in its place; what ``about`` leaves open is said by the study, if it has names.
 
         Raises
@@ -167,7 +186,7 @@ class Described:
         InputError
             If they cannot be used.
         """
-        told = about or About()
+        told = About.of(about)
         if isinstance(study, Study):
             study = study if study.population is None else study.replace(population=None)  # its own rows are described
             told, direction, observed = told.of_study(study), study.ways.way, study.observed
@@ -237,6 +256,16 @@ class Described:
         if self.counts_people:
             return f"share of people with {about.outcome}"
         return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
+
+    @property
+    def aim(self) -> str:
+        """What a rule is for, such as "the highest mean score (points)"."""
+        return f"the {'highest' if self.direction == 'maximize' else 'lowest'} {self.aim_value}"
+
+    @property
+    def aim_value(self) -> str:
+        """What values are, with their unit."""
+        return f"{self.value} ({self.about.unit})" if self.about.unit and self.times is None else self.value
 
     @property
     def value_unit(self) -> str:
@@ -321,6 +350,14 @@ def _frame(table: Any) -> pd.DataFrame:
         array = np.asarray(table)
         frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
     return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def headings(about: About, question: str, aim: str, what: str, *, judged: bool) -> tuple[str, str]:
+    """Title and subtitle: the question with its aim; under a title of the user's own the aim stands below it."""
+    source = f": {about.source}" if about.source else ""
+    goal = f" for {aim}" if about.title else ""
+    how = "learnt from data and judged on people who had no part in it" if judged else "learnt from data, not judged"
+    return about.title or f"{question}, for {aim}?", f"{what}{goal}, {how}{source}"
 
 
 def capitalised(text: str) -> str:

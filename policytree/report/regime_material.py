@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from policytree.evaluation.formatting import short_unit
 from policytree.evaluation.policy_value.verdict import recommends
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.regimes.course import Course
 from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
+from policytree.report.amounts import Amounts
 from policytree.report.material import About
+from policytree.trees.text import rule_sentence
 from policytree.trees.tree import Tree
 
 
@@ -57,6 +60,30 @@ class RegimeMaterial:
     def value(self) -> str:
         """What values of regimes are, in words."""
         return f"mean {self.about.outcome}"
+
+    @property
+    def aim_value(self) -> str:
+        """What values are, with their unit."""
+        return f"{self.value} ({self.about.unit})" if self.about.unit else self.value
+
+    @property
+    def aim(self) -> str:
+        """What a regime is for, such as "the highest mean score (points)"."""
+        return f"the {'highest' if self.direction == 'maximize' else 'lowest'} {self.aim_value}"
+
+    @property
+    def amounts(self) -> Amounts:
+        """How differences of values are said."""
+        assert self.values is not None
+        return Amounts(False, short_unit(self.about.unit), self.values.verdict.against_best.level)
+
+    @property
+    def in_words(self) -> str:
+        """The rule of every stage in a sentence; "" where one of them is too long for that."""
+        said = [(name, rule_sentence(tree)) for name, tree in self.trees]
+        if not all(rule for _, rule in said):
+            return ""
+        return " ".join(f"At {name}: {rule[:1].lower()}{rule[1:]}" for name, rule in said)
 
     @property
     def recommended(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +19,7 @@ from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.base import Report
 from policytree.report.content import Content, Section, Words
-from policytree.report.material import About
+from policytree.report.material import About, headings
 from policytree.report.regime_material import RegimeMaterial, outcome_name
 from policytree.report.sections.regimes.evidence import (
     check_section,
@@ -49,7 +50,7 @@ class RegimeReport(Report):
         Of :func:`policytree.regimes.cross_val_regime_value` for these stages; without it there is no verdict.
     sample_weight, groups, strata : optional
         Those of the fit, as :meth:`TreatmentRegime.fit` takes them.
-    about : About, optional
+    about : mapping, optional
         Names, units, warnings and the command, which data and results do not contain.
 
     Attributes
@@ -93,14 +94,14 @@ class RegimeReport(Report):
         sample_weight: Column | None = None,
         groups: Column | None = None,
         strata: Column | Table | None = None,
-        about: About | None = None,
+        about: Mapping[str, Any] | About | None = None,
     ):
         if not isinstance(regime, TreatmentRegime):
             raise InputError(f"regime must be a TreatmentRegime; got {quoted(regime)}. Of one tree, use StudyReport.")
         check_is_fitted(regime, "stages_")
         course = check_stages(stages, sample_weight=sample_weight, groups=groups, strata=strata, missing_outcome=WEIGHT)
         _refuse_others(regime, course, values)
-        named = about or About()
+        named = About.of(about)
         if named.instrument:
             raise InputError("A regime has no instrument; leave instrument out of about.")
         named = replace(named, outcome=named.outcome or outcome_name(stages), treatment=named.treatment or "treatment")
@@ -160,10 +161,8 @@ def make_content(material: RegimeMaterial, check: Section | None = None) -> Cont
         else section
         for section in sections
     ]
-    goal = "largest" if material.direction == "maximize" else "smallest"
-    source = f" ({about.source})" if about.source else ""
-    subtitle = f"Rules for {len(material.trees)} decisions, for the {goal} {material.value}{source}"
-    if len(material.trees) == 1:
-        subtitle = f"A rule for the {goal} {material.value}{source}"
-    title = about.title or f"Which {about.treatment}, when, for whom?"
+    number = len(material.trees)
+    what = "A rule" if number == 1 else f"Rules for {number} decisions"
+    question = f"Which {about.treatment} for whom, and when"
+    title, subtitle = headings(about, question, material.aim, what, judged=material.values is not None)
     return Content(title, subtitle, tuple(section for section in sections if section is not None))

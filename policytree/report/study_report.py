@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +15,13 @@ from policytree.common.typing import Column, PerTreatment, Table
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.policy import PolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule, offer_rule
+from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.exceptions import InputError
 from policytree.report.base import Report
 from policytree.report.content import Content
-from policytree.report.material import About, Described, Material, checked_results
+from policytree.report.material import About, Described, Material, checked_results, headings
 from policytree.report.sections.answer import evidence_section, spoken, verdict_section, warnings_section
 from policytree.report.sections.credibility import gated, means_section
 from policytree.report.sections.depth import depth_section
@@ -80,8 +82,9 @@ class StudyReport(Report):
         :func:`policytree.evaluation.policy_stability`, :func:`policytree.evaluation.near_ties`,
         :func:`policytree.evaluation.offer_rule`, :func:`policytree.diagnostics.target_overlap`,
         :func:`policytree.evaluation.transport_sensitivity`, in any order.
-    about : About, optional
-        Names, units, warnings and the command, which data and results do not contain.
+    about : mapping, optional
+        Names, units, warnings and the command, which data and results do not contain, such as ``{"unit": "dollars"}``:
+        the attributes of :class:`policytree.report.material.About`, which may be passed as well.
 
     Attributes
     ----------
@@ -127,7 +130,7 @@ class StudyReport(Report):
         offer_costs: PerTreatment | None = None,
         treatment_cost: float = 0.0,
         results: Any = (),
-        about: About | None = None,
+        about: Mapping[str, Any] | About | None = None,
     ):
         columns = {"T": T, "X": X, "W": W, "groups": groups, "sample_weight": sample_weight}
         study = _as_fitted(model, study_or_columns("StudyReport", Y, columns))
@@ -276,11 +279,8 @@ def make_content(material: Material) -> Content:
         reproduce_section(material),
     ]  # fmt: skip
     sections = [*first, *(None if section is None else replace(section, folded=True) for section in behind)]
-    unit = f" ({study.about.unit})" if study.about.unit and study.times is None else ""
-    goal = "highest" if study.direction == "maximize" else "lowest"
-    title = study.about.title or f"Which {study.about.treatment} for whom, for the {goal} {study.value}{unit}?"
-    source = f": {study.about.source}" if study.about.source else ""
-    subtitle = (
-        f"A treatment rule{material.of_whom}, learnt from data and judged on people who had no part in it{source}"
+    judged = material.only(PolicyValueTable) is not None or material.only(HonestLeaves) is not None
+    title, subtitle = headings(
+        study.about, f"Which {study.about.treatment} for whom", study.aim, f"A rule{material.of_whom}", judged=judged
     )
     return Content(title, subtitle, tuple(section for section in sections if section is not None))

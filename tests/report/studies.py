@@ -11,9 +11,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from policytree import About, DRPolicyTree, StudyReport, cross_val_policy_value, heterogeneity_test, honest_leaf_summary
+from policytree import DRPolicyTree, StudyReport, cross_val_policy_value, heterogeneity_test, honest_leaf_summary
 from policytree.data.features import shown
 from policytree.report.content import Table
+from policytree.report.material import About
 
 EVIL = "<script>window.hit = 1</script>"
 ARABIC = "العمر بالسنوات"

@@ -10,21 +10,15 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from policytree import (
-    About,
-    DRPolicyTree,
-    RewardEstimator,
-    StudyReport,
-    check_study,
-    cross_val_policy_value,
-    honest_leaf_summary,
-)
+from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value, honest_leaf_summary
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.constraints import MaxShare
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.drawing import draw
+from policytree.report.material import About
+from policytree.study_check import check_study
 from tests.offers import vouchers
 from tests.report.studies import flow_of
 

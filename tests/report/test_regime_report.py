@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 from sklearn.dummy import DummyRegressor
 
-from policytree import About, DRPolicyTree
+from policytree import DRPolicyTree
 from policytree.exceptions import InputError
 from policytree.regimes import RegimeReport, Stage, TreatmentRegime, cross_val_regime_value
 from policytree.regimes.checking import check_stages
 from policytree.report.content import Content, Facts, Fold, Outline, Picture, Steps, Table, Words
 from policytree.report.html import to_html
+from policytree.report.material import About
 from policytree.report.sections.regimes.rule import FEWEST
 from tests.regimes import smart, two_stages
 from tests.report.browser import ASKED, measure
@@ -76,7 +77,8 @@ def test_sections_stand_in_order_and_say_what_was_computed(report, regime, value
     assert [row["rule"] for row in table.numbers] == list(frame.index)
     assert [row["value"] for row in table.numbers] == pytest.approx(frame["value"].tolist())
     assert table.columns[3] == "regime - rule" and table.strong == (0,)
-    once = dict(only(Facts, content.section("verdict")).pairs)["decide once, or again?"]
+    facts = [block for block in content.section("verdict").blocks if isinstance(block, Facts)]
+    once = dict(pair for block in facts for pair in block.pairs)["decide once, or again?"]
     assert once == values.against_once_text() and "deciding once" in once
     overlap = only(Table, content.section("support"))
     by_name = {row["sequence"]: row for row in overlap.numbers}
@@ -191,7 +193,8 @@ def test_other_kinds_of_regimes():
     regime = TreatmentRegime(model).fit(stages, sample_weight=weight, groups=groups, missing_outcome="weight")
     report = RegimeReport(regime, stages, sample_weight=weight, groups=groups, about=About(further={"values": "More."}))
     content, text = report.content, report.to_text()
-    assert content.subtitle == "Rules for 3 decisions, for the smallest mean total pain"
+    assert content.title == "Which treatment for whom, and when, for the lowest mean total pain?"
+    assert content.subtitle == "Rules for 3 decisions, learnt from data, not judged"
     assert "At stage 2, everybody: give " in text and "Everybody gets " in text
     assert "people were lost after it" in text and "taken to be like others" in text
     assert "was not said to be randomised at stage 1 and stage 2 and stage 3" in " ".join(text.split())
@@ -281,5 +284,6 @@ def test_scores_beyond_belief_leave_nothing_to_say():
     found = [block.text for block in report.content.section("check").blocks]
     assert found and all(text.startswith("Serious, at second line: ") for text in found[:1])
     assert "second line" in str(report.values.verdict) and not report.values.verdict.use_tree
-    lead = report.content.section("verdict").blocks[0].text
-    assert lead == str(report.values.verdict) and lead.startswith("What to do cannot be said from these rows")
+    lead, light = report.content.section("verdict").blocks[:2]
+    assert lead.text == "What to do cannot be said from these rows." and light.tone == "cannot-be-said"
+    assert report.values.verdict.doubts[0] in light.text

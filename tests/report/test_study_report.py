@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from policytree import (
-    About,
     DRPolicyTree,
     OptimalTreeClassifier,
     PolicyTree,
@@ -29,6 +28,7 @@ from policytree.evaluation import near_ties, rank_average_treatment_effect
 from policytree.exceptions import InputError
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
 from policytree.report.html import to_html
+from policytree.report.material import About
 from policytree.report.text import to_text
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, flow_of, follow, hostile_frame, learner
 
@@ -78,6 +78,9 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     assert [row["n"] for row in leaves.numbers] == honest.leaves["n", ""].tolist()
     assert [row[5] for row in leaves.rows] == honest.leaves["second_best", ""].tolist()
     assert content.section("heterogeneity").blocks[0].text == str(test)
+    averages, slopes = (block for block in content.section("heterogeneity").blocks if isinstance(block, Table))
+    assert not any("p" in name.split() for name in averages.columns)  # it would look like that of the average
+    assert (slopes.columns[1], slopes.columns[-1]) == ("slope", "p (Holm)")
     status = dict(content.section("certificate").blocks[0].pairs)["status"]
     grid = honest.estimator.search_grid_
     assert status.startswith("optimal: no tree of depth 3 or less and 10 rows or more in every leaf")

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import About, StudyReport, cross_val_policy_value
+from policytree import StudyReport, cross_val_policy_value
 from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.diagnostics import check_rewards
 from policytree.exceptions import InputError
 from policytree.report.content import Facts, Fold, Picture, Table
+from policytree.report.material import About
 from policytree.weighting.extreme_rewards import ExtremeRewards
 from policytree.weighting.time_to_event.product_limit import product_limit
 from tests.report.studies import flow_of, learner

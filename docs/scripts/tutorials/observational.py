@@ -17,12 +17,12 @@ people from quitting, and that is why it is looked at.
 # %%
 # Only what was known before the choice
 # -------------------------------------
-# Covariates must be measured before the decision. ``check_study`` looks for columns that know too much. If the weight
+# Covariates must be measured before the decision. ``study.check()`` looks for columns that know too much. If the weight
 # of 1982 slipped in, it would say so: together with the weight of 1971 it *is* the outcome.
 
 import pandas as pd
 
-from policytree import DRPolicyTree, RewardEstimator, check_study, load_dataset
+from policytree import DRPolicyTree, RewardEstimator, load_dataset
 
 smokers = load_dataset("nhefs")
 study = smokers.study(control="smoke on")  # a table, and which columns are what; less weight is better
@@ -30,7 +30,8 @@ Y, T, X, W = study.table[smokers.outcome], study.table[smokers.treatment], study
 
 print(study.check())
 print()
-print(check_study(Y, T, X=X.assign(weight_1982=X["weight"] + Y), W=W))
+later = study.table.assign(weight_1982=X["weight"] + Y)
+print(study.replace(table=later, covariates=[*study.covariates, "weight_1982"]).check())
 
 # %%
 # Rewards

@@ -71,6 +71,7 @@ def _json(
         "direction": visits.direction,
         "covariates": list(visits.covariates),
         "confounders": list(visits.confounders),
+        "strata": list(visits.strata),
         "propensity": visits.propensity_text,
         "history": [
             [[str(name), r, column if isinstance(column, str) else list(column)] for name, r, column in

@@ -9,6 +9,7 @@ SUPPORTED, FRAGILE, UNSAID = STATES = ("supported", "fragile", "cannot be said")
 ASSUMED = "assumed"  # of a condition that no data can test: no finding, and no state of a verdict
 
 ASSIGNMENT = "assignment"  # the gate that says how treatments were assigned
+HIDDEN = "hidden confounder"  # the gate that says how strong one would have to be
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 
 from policytree.evaluation.policy_value.confounding import Hidden
-from policytree.evaluation.policy_value.gate import ASSIGNMENT, ASSUMED, FRAGILE, SUPPORTED, UNSAID, Gate
+from policytree.evaluation.policy_value.gate import ASSIGNMENT, ASSUMED, FRAGILE, HIDDEN, SUPPORTED, UNSAID, Gate
 from policytree.evaluation.policy_value.refits import Support
 from policytree.evaluation.policy_value.verdict import SecondOpinion
 from policytree.study_check import KNOWN, LOOKS_RANDOMISED, NEVER_TREATED, StudyCheck, about_offers, check_rewards
@@ -199,15 +199,15 @@ def confounder_gate(hidden: Hidden) -> Gate:
     what, remedy = f"{hidden.what} ({hidden.estimate:+.3g})", "Ask what else decided about treatment, and measure it."
     if hidden.problem:
         reason = f"Whether a hidden confounder could explain {what} was not computed ({hidden.problem.rstrip('.')})"
-        return Gate("hidden confounder", FRAGILE, reason, remedy)
+        return Gate(HIDDEN, FRAGILE, reason, remedy)
     moved = hidden.moved
     name = max(moved, key=lambda each: abs(moved[each]))
     if abs(moved[name]) >= abs(hidden.estimate):
         reason = f"A hidden confounder as strong as {name} could explain {what}"
-        return Gate("hidden confounder", FRAGILE, reason, remedy)
-    others = "" if len(moved) == 1 else f", of {', '.join(moved)} the one that moves it most,"
+        return Gate(HIDDEN, FRAGILE, reason, remedy)
+    others = "" if len(moved) == 1 else f" (the strongest of {', '.join(moved)})"
     reason = f"a hidden confounder as strong as {name}{others} would not turn {what} around"
-    return Gate("hidden confounder", SUPPORTED, reason)
+    return Gate(HIDDEN, SUPPORTED, reason)
 
 
 def said(rule: str | None) -> str:

@@ -13,6 +13,7 @@ from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import JUDGED
 from policytree.common.typing import Column, Table
 from policytree.common.validation import numbers, sorted_labels
+from policytree.estimators.chosen_rows import warn_if_chosen
 from policytree.evaluation.estimates import Estimate, by_unequal_rows, mean_estimate
 from policytree.evaluation.inputs import column, labelled_table, policy_scores, reward_frame, rows_arguments
 from policytree.exceptions import InputError, quoted
@@ -38,7 +39,7 @@ def policy_value(
     Honest only if the rewards of a row, and the policy, come from models that have not seen the row: use held-out data,
     or :func:`policytree.cross_val_policy_value`. A difference is paired: the influence functions are subtracted, so
     that rows on which both agree add no noise. ``policy_value("drug", rewards, baseline="none")`` is the average effect
-    of a treatment.
+    of a treatment. A warning says so if a tree fitted to these very rows is judged by them.
 
     Parameters
     ----------
@@ -92,8 +93,11 @@ def policy_value(
     """
     table = _as_frame([policy] if baseline is None else [policy, baseline], rewards)
     scores = policy_scores(policy, table, "policy")
+    warn_if_chosen(table.to_numpy(), scores, stacklevel=4)
     if baseline is not None:
-        scores = scores - policy_scores(baseline, table, "baseline")
+        other = policy_scores(baseline, table, "baseline")
+        warn_if_chosen(table.to_numpy(), other, stacklevel=4)
+        scores = scores - other
     plain = checked_estimate(scores, groups, sample_weight, level)
     if population is None:
         return plain

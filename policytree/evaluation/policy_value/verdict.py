@@ -236,13 +236,12 @@ class Verdict(Shown):
 
     @property
     def proposal(self) -> str:
-        """What to do, without any number but that of the people concerned."""
+        """What to do, without a number."""
         if self.use_tree:
-            return self._use
+            return f"Use the {self.words.rule}{self._rule}"
         if self.reason in (Reason.TREATMENT_BETTER, Reason.TREATMENT_BEST):
             assert self.treatment is not None
-            people = self._people if self._of_reference == "what people got" else ""
-            return f"Give {label_of(self.treatment.rule)} to everybody.{people}"
+            return f"Give {label_of(self.treatment.rule)} to everybody."
         if self.reason is Reason.NONE_BETTER:
             of = f"No {self.words.fixed} and no {self.words.short} is shown better than {self._of_reference}"
             return f"{of}: leave things as they are."
@@ -368,8 +367,11 @@ class Verdict(Shown):
     @property
     def _use(self) -> str:
         """The tree in a sentence, and how many people change treatment, as far as that is known."""
-        rule = f": {_lowered(self.in_words)}" if self.in_words else "."
-        return f"Use the {self.words.rule}{rule}{self._people}"
+        return f"Use the {self.words.rule}{self._rule}{self._people}"
+
+    @property
+    def _rule(self) -> str:
+        return f": {_lowered(self.in_words)}" if self.in_words else "."
 
     @property
     def _people(self) -> str:

@@ -60,7 +60,18 @@ def _facts(study: Described) -> tuple[tuple[str, str], ...]:
         net = "values of treatments are net of what takers cost, those of offers of all"
     facts["costs"] = f"{about.costs} ({net})" if about.costs else ""
     facts["propensity"] = about.propensity
+    facts["intercurrent events"] = _intercurrent(study)
     return tuple((name, text) for name, text in facts.items() if text)
+
+
+def _intercurrent(study: Described) -> str:
+    """How what happens after the decision enters the estimand, in the terms of ICH E9(R1)."""
+    if study.by_offers:
+        return "refused offers define the estimand (principal stratum of those who follow them)"
+    said = "treatment policy: outcomes count whatever happened after the decision, such as a treatment that was stopped"
+    if study.times is not None:
+        said += "; losses to follow-up are censoring, and weighted for"
+    return said + ("; missing outcomes are weighted for" if study.missing is not None else "")
 
 
 def _horizon(times: TimeToEvent, unit: str) -> str:

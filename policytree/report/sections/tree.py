@@ -13,10 +13,12 @@ from policytree.evaluation.formatting import bounds_text, decimals
 from policytree.evaluation.leaves.factor_effects import EFFECT, EFFECT_ERROR, EFFECT_LOWER, EFFECT_UPPER
 from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary, leaf_values
+from policytree.evaluation.policy_value.given_effects import given_effects
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.verdict import recommends
 from policytree.evaluation.stability.tables import PolicyStability, fragile_text
 from policytree.plotting.partition import partition
+from policytree.report.amounts import amounts_of, over_words, rule_words
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import checklist, outline, rules
@@ -99,6 +101,48 @@ def arm_texts(material: Material) -> dict[int, str]:
     }
 
 
+def given_texts(material: Material) -> dict[int, str]:
+    """The held-out effect of a leaf's treatment, where no other leaf gives it and no rows were kept to judge leaves."""
+    values, tree = material.only(PolicyValueTable), material.tree
+    if values is None or material.only(HonestLeaves) is not None:
+        return {}
+    amounts, said = amounts_of(material, values.verdict), {}
+    for found in given_effects(values):
+        own = [leaf for leaf in np.flatnonzero(tree.is_leaf) if str(tree.actions[tree.action[leaf]]) == found.treatment]
+        if len(own) == 1:
+            said[int(own[0])] = f"{amounts.text(found.effect)} than {over_words(found.over)}, held out"
+    return said
+
+
+def _given_blocks(material: Material) -> list[Block]:
+    """Held-out effects by what rules give; nothing where leaves were judged by rows of their own."""
+    values = material.only(PolicyValueTable)
+    found = [] if values is None or material.only(HonestLeaves) is not None else given_effects(values)
+    if values is None or not found:
+        return []
+    amounts = amounts_of(material, values.verdict)
+    cells = tuple(
+        (each.treatment, f"{100 * each.share:.0f} of 100", rule_words(each.over), *amounts.parts(each.effect))
+        for each in found
+    )
+    numbers = tuple(
+        {"treatment": each.treatment, "over": each.over, "share": each.share, "effect": each.effect.value,
+         "lower": each.effect.lower, "upper": each.effect.upper, "level": each.effect.level}
+        for each in found
+    )  # fmt: skip
+    unit = "" if amounts.people or not amounts.unit else f" ({amounts.unit})"
+    columns = ("the rule gives", "to people", "compared with", f"effect{unit}", "interval; all hold together")
+    words = (
+        "Held out by cross-fitting: people are grouped by what rules learnt without them give them, so that nobody "
+        "judges a leaf that he or she helped to choose. Leaves with the same treatment are judged together; rows that "
+        "only judge (--honest 0.5) judge each leaf."
+    )
+    return [
+        Table(columns, cells, "Effect where the rule gives each treatment, held out", numbers=numbers),
+        Words(words, "note"),
+    ]
+
+
 def tree_section(material: Material) -> Section:
     """Picture, questions and leaves."""
     tree, summary = material.tree, leaves_of(material)
@@ -108,10 +152,10 @@ def tree_section(material: Material) -> Section:
         least, largest = outcome_range(material)
         values = {leaf: value.within((least, largest)) for leaf, value in leaf_values(tree, summary).items()}
     lines = leaf_lines(values, decimals(summary["gain", "standard_error"])) if summary is not None and values else {}
-    fragile, arms = fragile_texts(material), arm_texts(material)
+    fragile, arms, given = fragile_texts(material), arm_texts(material), given_texts(material)
     lines = {
-        leaf: (*filter(None, [arms.get(leaf), fragile.get(leaf)]), *lines.get(leaf, ()))
-        for leaf in {*lines, *fragile, *arms}
+        leaf: (*(each[leaf] for each in (arms, given, fragile) if leaf in each), *lines.get(leaf, ()))
+        for leaf in {*lines, *fragile, *arms, *given}
     }
     shown = outline(tree, material.encoded, lines)
     blocks: list[Block] = [tree_picture(material, values), shown]
@@ -123,6 +167,7 @@ def tree_section(material: Material) -> Section:
     used = [tree.features[j] for j in tree.used_features]
     if used:
         blocks.append(Words(missing_words(used), "note"))
+    blocks += _given_blocks(material)
     if summary is not None:
         blocks += _leaf_blocks(material, summary, values)
     if not np.array_equal(tree.threshold, material.model.tree_.threshold, equal_nan=True):
@@ -166,10 +211,19 @@ def tree_picture(material: Material, values: Mapping[int, LeafValue]) -> Picture
         "values": {str(leaf): asdict(value) for leaf, value in values.items()},
         "limits": outcome_range(material),
         "fragile": {str(leaf): text for leaf, text in fragile_texts(material).items()},
-        "arms": {str(leaf): text for leaf, text in arm_texts(material).items()},
+        "arms": {str(leaf): "\n".join(texts) for leaf, texts in _notes(material).items()},
     }
     alt = f"Decision tree. {_rules_in_words(material)}"
     return Picture("tree", data, alt)
+
+
+def _notes(material: Material) -> dict[int, list[str]]:
+    """What a leaf of the picture says beside its people: who got what, and the effect."""
+    notes: dict[int, list[str]] = {}
+    for texts in (arm_texts(material), given_texts(material)):
+        for leaf, text in texts.items():
+            notes.setdefault(leaf, []).append(text)
+    return notes
 
 
 def outcome_range(material: Material) -> list[float]:

@@ -28,6 +28,7 @@ from policytree.solvers.core.compilation import (
     FROM_DEPTH_FOUR,
     GAPS,
     GROUPINGS,
+    LONG,
     LOW_COST,
     ONE_FEATURE,
     PAIR_ROUNDS,
@@ -42,6 +43,7 @@ from policytree.solvers.core.compilation import (
     SUBSET_KERNELS,
     TWO_LEVELS,
     Needed,
+    is_long,
     is_signed,
     is_special,
     pareto_kernels,
@@ -160,11 +162,13 @@ def _terminal_kernels(case: Case) -> Needed:
 
 
 def _kernels_of_levels(case: Case) -> Needed:
-    """Where leaves may be too small, groupings become columns: of many groupings, whatever their number."""
-    problem = case.problem
-    needed = [*terminal_kernels(problem.data.n_bins, True), (TWO_LEVELS, SPECIAL), (GROUPINGS, "")]
+    """Where leaves may be too small, groupings may have to become columns."""
+    problem, data = case.problem, case.problem.data
+    needed: Needed = [(TWO_LEVELS, SPECIAL), (GROUPINGS, "")] + [(LONG, "")] * is_long(data.n_bins, True)
     if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
-        needed += [*terminal_kernels(problem.data.n_bins, False), (RELAXED, "")]
+        groupings = sum(2 ** (levels.n_levels - 1) - 1 for levels in data.levels)
+        bins = np.append(data.n_bins[: data.n_ordered], np.full(groupings, 2))
+        needed += [*terminal_kernels(bins, False), (RELAXED, "")]
     return needed
 
 
@@ -205,7 +209,7 @@ ENGINES = (
         "groups of levels", "exact.level_groups",
         'Two actions, depth two, categories="groups" of at most 8 levels, free splits. Where the best leaves are too '
         "small, every grouping becomes a column.",
-        "20,000 rows, 8 levels: 1.1 to 1.3 times what numbers in order take; with a column for each grouping 7 to 10.",
+        "20,000 rows, 8 levels: 1.1 times what 8 numbers in order take; with a column for each grouping, 7 to 250.",
         applies=lambda case: levels_apply(case.problem),
         kernels=_kernels_of_levels,
     ),

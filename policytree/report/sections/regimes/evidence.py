@@ -16,6 +16,7 @@ from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.content import Block, Facts, Fold, Section, Table, Words
 from policytree.report.material import capitalised
 from policytree.report.regime_material import RegimeMaterial
+from policytree.report.sections.first_screen import Told, first_screen
 from policytree.report.sections.question import TONES
 from policytree.report.sections.values import picture_of_values, rules_table
 from policytree.study_check import KNOWN, StudyCheck, check_rewards
@@ -77,13 +78,20 @@ def verdict_section(material: RegimeMaterial) -> Section:
     values, about = material.values, material.about
     if values is None:
         return Section("verdict", "Verdict", (Words(NO_VALUE, "lead"),))
-    facts = [("judged by", f"{values.estimates[REGIME].n:,} people; {values.validation.describe(len(values.scores))}")]
+    judged = f"{values.estimates[REGIME].n:,} people; {values.validation.describe(len(values.scores))}"
+    facts = []
     if values.against_once is not None:
         facts.append(("decide once, or again?", values.against_once_text()))
     if about.warnings:
         facts.append(("mind", f"{len(about.warnings)} warning{'s' * (len(about.warnings) > 1)}, see Warnings"))
+    verdict = replace(values.verdict, in_words=material.in_words)
+    told = Told(
+        verdict, material.amounts, about, f"{material.aim_value}, summed over all stages; {material.better} is better",
+        judged, {},
+    )  # fmt: skip
     picture = picture_of_values(values, material.value, about.unit, None)
-    return Section("verdict", "Verdict", (Words(str(values.verdict), "lead"), picture, Facts(tuple(facts))))
+    blocks = [Words(verdict.proposal, "lead"), *first_screen(told), picture]
+    return Section("verdict", "Verdict", (*blocks, Facts(tuple(facts))) if facts else tuple(blocks))
 
 
 def values_section(material: RegimeMaterial) -> Section:

@@ -1,0 +1,68 @@
+"""Differences between rules in a reader's words: people of a hundred, or the outcome's unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from policytree.evaluation.formatting import decimals, short_unit
+from policytree.evaluation.policy_value.rule_names import STATUS_QUO
+from policytree.evaluation.policy_value.verdict import Verdict, label_of
+from policytree.report.material import Material
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """Differences of values in words: of 100 people where outcomes are zeros and ones, else in the outcome's unit.
+
+    Attributes
+    ----------
+    people : bool
+    unit : str
+    level : float
+    """
+
+    people: bool
+    unit: str
+    level: float
+
+    def parts(self, difference: Any) -> tuple[str, str]:
+        """Size with the word that says which way, and its interval counted in the direction of that word."""
+        scale, sign = 100 if self.people else 1, 1 if difference.value >= 0 else -1
+        low, high = sorted((sign * scale * difference.lower, sign * scale * difference.upper))
+        digits = decimals([(high - low) / 4])
+        low, high = (round(end, digits) + 0.0 for end in (low, high))  # no "-0.00"
+        interval = f"{100 * self.level:g}% CI {low:,.{digits}f} to {high:,.{digits}f}"
+        size = f"{scale * abs(difference.value):,.{digits}f}"
+        if self.people:
+            return f"{size} {'more' if sign > 0 else 'fewer'} of 100", interval
+        return f"{size} {'more' if sign > 0 else 'less'}", interval
+
+    def text(self, difference: Any) -> str:
+        """Both in a clause."""
+        size, interval = self.parts(difference)
+        unit = f" {self.unit}" if self.unit and not self.people else ""
+        number, _, word = size.partition(" ")
+        return f"{number}{unit} {word} ({interval})"
+
+
+def amounts_of(material: Material, verdict: Verdict) -> Amounts:
+    """How differences of a study's values are said: net of costs, a share of people is none."""
+    study = material.study
+    people = study.counts_people and not study.about.costs
+    return Amounts(people, short_unit(study.about.unit), verdict.against_best.level)
+
+
+def over_words(rule: str) -> str:
+    """A rule that something is compared with, behind "than"."""
+    return "what people got" if rule == STATUS_QUO else f"if everybody gets {label_of(rule)}"
+
+
+def rule_words(rule: str) -> str:
+    """A rule by itself."""
+    return "what people got" if rule == STATUS_QUO else f"{label_of(rule)} for everybody"
+
+
+def is_control(rule: str, verdict: Verdict) -> bool:
+    """Whether a rule gives everybody the control, and its name does not say so."""
+    return rule == verdict.reference != STATUS_QUO and label_of(rule).lower() != "control"

@@ -1,0 +1,108 @@
+"""What a director reads on the first screen: a proposal, its numbers, what is assumed, and what counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from policytree import DRPolicyTree, Study, StudyReport, cross_val_policy_value
+from policytree.evaluation.policy_value.given_effects import given_effects
+from policytree.report.content import Facts, Table, Words
+
+
+def table(n: int = 600, *, seed: int = 0) -> pd.DataFrame:
+    """A drug that prevents relapse in people over fifty, and brings it about in others."""
+    rng = np.random.default_rng(seed)
+    age, arm = rng.integers(20, 80, n).astype(float), rng.permutation(np.resize(["drug", "placebo"], n))
+    chance = 0.5 + (arm == "drug") * np.where(age > 50, -0.35, 0.3)
+    return pd.DataFrame({"age": age, "arm": arm, "relapse": (rng.random(n) < chance).astype(float)})
+
+
+def reported(study: Study):
+    model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0).fit(study)
+    values = cross_val_policy_value(model, study, cv=2, n_repeats=2, random_state=0, second_opinion=None)
+    return StudyReport(model, study, results=values), values
+
+
+@pytest.fixture(scope="module")
+def trial():
+    return reported(
+        Study(table(), treatment="arm", outcome="relapse", direction="minimize", control="placebo", propensity=0.5)
+    )
+
+
+def verdict_blocks(report):
+    return report.content.section("verdict").blocks
+
+
+def test_the_proposal_is_the_rule_path_by_path(trial):
+    lead = verdict_blocks(trial[0])[0]
+    assert lead.tone == "lead" and lead.text.startswith("Use the policy tree: if age is at most ")
+    assert lead.text.endswith(", give placebo; otherwise give drug.")
+    assert trial[0].content.title == "Which arm for whom, for the lowest share of people with relapse?"
+
+
+def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial):
+    report, values = trial
+    gain, changed = report.verdict.gain, report.verdict.changed
+    pairs = {text: size for text, size in next(b for b in verdict_blocks(report) if isinstance(b, Facts)).pairs}
+    assert pairs["people change treatment"] == f"{100 * changed:.0f} of 100"
+    (against,) = (name for name in pairs if name.startswith("people with relapse than if everybody gets placebo"))
+    assert pairs[against] == f"{-100 * gain.value:.1f} fewer of 100"
+    assert f"95% CI {-100 * gain.upper:.1f} to {-100 * gain.lower:.1f}" in against, "counted as the word counts"
+    (best,) = (name for name in pairs if "best single treatment" in name)
+    assert f"{values.against_best.best.removeprefix('always ')} by its estimate" in best
+    (needed,) = (name for name in pairs if name.startswith("number needed to treat: people who change treatment"))
+    assert float(pairs[needed]) == pytest.approx(changed / -gain.value, abs=0.5)
+
+
+def test_what_counts_and_what_does_not_stand_on_page_one(trial):
+    facts = dict(pair for b in verdict_blocks(trial[0]) if isinstance(b, Facts) for pair in b.pairs)
+    assert facts["outcome"] == "share of people with relapse; lower is better"
+    assert facts["not counted"] == "benefits and harms other than relapse, and what treatments cost"
+    assert facts["compared with"] == "placebo for everybody" and facts["learnt and judged on"].startswith("600 rows")
+
+
+def test_an_assumption_is_no_finding(trial):
+    assert not [b for b in verdict_blocks(trial[0]) if getattr(b, "tone", "") == "assumption"], "drawn by lot"
+    report, _ = reported(Study(table(), treatment="arm", outcome="relapse", direction="minimize", control="placebo"))
+    light, assumption = (b for b in verdict_blocks(report) if isinstance(b, Words) and b.tone != "lead")
+    assert assumption.tone == "assumption" and "no unmeasured confounding" in assumption.text
+    assert "as good as random" not in light.text and light.text.startswith("Supported, if the assumption below holds.")
+    states = {
+        row[0]: row[1] for b in report.content.section("evidence").blocks if isinstance(b, Table) for row in b.rows
+    }
+    assert states["assignment"] == "assumed"
+
+
+def test_a_lottery_with_unknown_chances_is_told_as_a_lottery():
+    study = Study(table(), treatment="arm", outcome="relapse", direction="minimize", control="placebo", randomized=True)
+    content = reported(study)[0].content
+    said = " ".join(getattr(block, "text", "") for block in content.section("question").blocks)
+    assert "they are no effects" not in said
+    assert dict(content.section("question").blocks[0].pairs)["propensity"].startswith("drawn by lot; estimated")
+    assert content.section("sensitivity").blocks[0].text.startswith("Treatment was drawn by lot")
+
+
+def test_held_out_effects_are_those_of_people_whom_rules_give_a_treatment(trial):
+    """By hand, of one split: the mean difference of rewards among the judged people who are given the drug."""
+    study = Study(table(), treatment="arm", outcome="relapse", direction="minimize", control="placebo", propensity=0.5)
+    model = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0)
+    values = cross_val_policy_value(model, study, validation="split", random_state=0)
+    (repetition,) = values.repetitions
+    for found in given_effects(values):
+        own = repetition.policy == found.treatment
+        rewards = repetition.rewards.to_numpy()[own]
+        k = list(repetition.rewards.columns).index(found.treatment)
+        differences = rewards[:, k] - rewards[:, 1 - k]
+        assert found.effect.value == pytest.approx(differences.mean())
+        assert found.effect.standard_error == pytest.approx(differences.std() / np.sqrt(own.sum()), rel=0.01)
+        assert found.share == pytest.approx(own.mean()) and found.effect.level == pytest.approx(0.975)
+    report, values = trial
+    shown = next(b for b in report.content.section("tree").blocks if isinstance(b, Table) and "rule gives" in b.caption)
+    assert [row["effect"] for row in shown.numbers] == [each.effect.value for each in given_effects(values)]
+    assert report.to_text().count("than if everybody gets placebo, held out") == 1, (
+        "in the one leaf that gives the drug"
+    )
