@@ -8,9 +8,9 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, policy_difference, policy_value
-from policytree.common.study_columns import by_columns
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
+from policytree.weighting.study_data import by_columns
 
 
 class KnownNuisances:

@@ -13,13 +13,12 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.evaluation.policy_value.confounding import Hidden, strongest
 from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
 from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData, by_columns, observe
 from tests.cli.running import run
 
 HARM = (
@@ -236,7 +235,7 @@ def test_hiding_a_column_moves_what_its_omission_moves():
     model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, direction="maximize",
                          random_state=0)  # fmt: skip
     model.fit(Y, T, X=X)
-    table = cross_val_policy_value(model, StudyColumns(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0)
+    table = cross_val_policy_value(model, StudyData.of(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0)
     means = [
         np.subtract(*RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0)
                     .fit(Y, T, X=columns).rewards_[["drug", "placebo"]].mean())
@@ -244,7 +243,7 @@ def test_hiding_a_column_moves_what_its_omission_moves():
     ]  # fmt: skip
     assert table.hidden.moved["sick"] == pytest.approx(means[1] - means[0])
     unfitted = cross_val_policy_value(
-        clone(model), StudyColumns(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0
+        clone(model), StudyData.of(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0
     )
     assert unfitted.hidden.moved == pytest.approx(table.hidden.moved)
     assert unfitted.verdict.gates == table.verdict.gates

@@ -34,10 +34,10 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
 )
-from policytree.common.study_columns import StudyColumns
 from policytree.constraints import MaxShare, MinShare
 from policytree.exceptions import InputError
 from policytree.weighting import DoseRewards, MatchingRewards
+from policytree.weighting.study_data import StudyData
 
 CHANCES = {"drug": 0.6, "none": 0.4}
 needs_scores_through_pipelines = pytest.mark.skipif(
@@ -275,7 +275,7 @@ def test_known_chances_are_split_where_they_have_rows(trial, routing, chances):
 @pytest.mark.parametrize("dear", [{"drug": 9.0}, "by row"])
 def test_costs_count_in_the_fit_and_in_the_value(trial, dear):
     costs = pd.DataFrame({"none": 0.0, "drug": np.full(len(trial["T"]), 9.0)}) if dear == "by row" else dear
-    priced = StudyColumns(trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
+    priced = StudyData.of(trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
     assert (simple().fit(priced).predict(trial["X"]) == "none").all()
     everybody = simple(constraints=[MinShare("drug", 1.0)]).fit(trial["X"], trial["Y"], T=trial["T"])
     gross = everybody.score(trial["X"], trial["Y"], T=trial["T"])

@@ -6,11 +6,10 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value
-from policytree.common.study_columns import by_columns
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.policy_value.optimism import Judgement, optimism
 from policytree.evaluation.policy_value.rule_names import PLUG_IN, POLICY
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import by_columns, observe
 from tests.simulations import benchmark_script
 from tests.test_cross_validation import Fake
 from tests.test_cross_validation import trial as trial  # a fixture

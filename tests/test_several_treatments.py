@@ -19,11 +19,10 @@ from policytree import (
     honest_leaf_summary,
     leaf_summary,
 )
-from policytree.common.study_columns import StudyColumns
 from policytree.common.validation import factors_of
 from policytree.data.combined_treatments import combine_frame
 from policytree.exceptions import InputError
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData, observe
 
 FAST = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression(), "cv": 2, "random_state": 0}
 TWO_BY_TWO = ["neither", "physio", "drug", "drug + physio"]
@@ -121,7 +120,7 @@ def test_rewards_are_those_of_the_combined_labels(factorial):
 
 def test_a_target_of_other_people(factorial):
     X, T, y = factorial
-    fitted = RewardEstimator(**FAST).fit(StudyColumns(y, T, X=X, target_X=X[X["age"] > 60].reset_index(drop=True)))
+    fitted = RewardEstimator(**FAST).fit(StudyData.of(y, T, X=X, target_X=X[X["age"] > 60].reset_index(drop=True)))
     means = fitted.rewards_[~fitted.rewards_.isna().any(axis=1)]
     assert list(means.columns) == ["drug", "drug + physio", "neither", "physio"]
     stacked = observe(y, T, study=np.arange(len(y)) < 1_500)

@@ -377,7 +377,7 @@ def _horizon(horizon, time, code, entry, arm, seen, treatments) -> float:
     check_horizon(horizon)
     if entry is not None:
         refuse_late_entries(int((entry[seen] >= horizon).sum()), horizon)
-    return float(horizon)
+    return horizon if isinstance(horizon, CheckedHorizon) else float(horizon)
 
 
 def refuse_late_entries(n_late: int, horizon: float) -> None:
