@@ -1,23 +1,24 @@
-"""The held-out scores of `LinearLearner` in a fortieth of the library's time, for thousands of simulated trials.
+"""The held-out scores of `LinearLearner` in a twentieth of the library's time, for thousands of simulated trials.
 
-`held_out_scores` draws the same folds as `cross_val_policy_value`, fits the same least squares in the same two inner
-folds and scores the same rows; its trees have the same value on the rows that they are learnt from
-(`tests/test_benchmark_power.py`). Only fixed, known chances of treatment, no weights.
+`held_out_scores` fits the same least squares in the same two inner folds as `LinearLearner` in `cross_val_policy_value`
+and scores the same rows; its trees have the same value on the rows that they are learnt from, and folds are balanced
+over arms as there (`tests/test_benchmark_power.py`). Only fixed, known chances of treatment, no weights.
 
 The exact tree of depth two: for every root cut, as rows move from one side to the other, sums of rewards by side,
-column, bin and arm; a side's best stump is the best prefix of such sums. Columns are best rounded (`Cell.rounded`): the
-time is that of bins times root cuts.
+column, bin and arm; a side's best stump is the best prefix of such sums. The time is that of bins times root cuts, so
+that columns are best rounded (`Cell.rounded`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numba as nb
 import numpy as np
 
-from policytree.evaluation.policy_value.validation import REPEATED, Validation, draw_validation
-from policytree.weighting.study_data import observe
+FOLDS, REPETITIONS = 5, 5
+TREE = 10  # numbers of a tree: three columns, the last bins of their left sides (-1: no cut), four arms
 
 
 @dataclass(frozen=True)
@@ -26,91 +27,119 @@ class HeldOut:
 
     Attributes
     ----------
-    scores : ndarray of shape (R, n, K)
-        Held-out rewards of every arm.
-    chosen : ndarray of shape (R, n), int
-        The arm of the tree that has not seen the row.
-    trees : list of list of ndarray
-        Of every repetition and fold: root column, left column, right column, their thresholds, four arms.
-    validation : Validation
-    seen : StudyData
+    scores : ndarray of shape (R, 1 + K, n)
+        Held-out rewards of the tree that has not seen the row, and of every arm.
+    trees : ndarray of shape (R, folds, TREE), int
+    values : list of ndarray
+        Of every column, ascending: bins.
+    folds : ndarray of shape (R, n), int
     """
 
     scores: np.ndarray
-    chosen: np.ndarray
-    trees: list
-    validation: Validation
-    seen: object
+    trees: np.ndarray
+    values: list
+    folds: np.ndarray
 
-    def of_rules(self) -> np.ndarray:
-        """Scores (R, 1 + K, n) of the tree and of every arm."""
-        tree = np.take_along_axis(self.scores, self.chosen[:, :, None], axis=2)
-        return np.concatenate([tree, self.scores], axis=2).transpose(0, 2, 1)
+    def chosen(self, X: np.ndarray) -> np.ndarray:
+        """Arms (R, folds, rows) that the trees give other rows."""
+        codes = np.column_stack(
+            [np.searchsorted((v[:-1] + v[1:]) / 2, column) for v, column in zip(self.values, X.T, strict=True)]
+        )
+        return np.array([[predicted(tree, codes) for tree in trees] for trees in self.trees])
 
 
-def held_out_scores(study: dict, seed: int, linear: bool = True) -> HeldOut:
-    """Repeat five folds five times, as ``cross_val_policy_value(LinearLearner(2), ..., random_state=seed)`` does.
+def held_out_scores(study: dict, rng, linear: bool = True) -> HeldOut:
+    """Repeat five folds five times.
 
     Parameters
     ----------
     study : dict
         "Y", "T" (0, 1, ...), "X" (n, p), "propensity" by arm, perhaps "groups".
+    rng : Generator
+        Draws the folds.
     linear : bool
         Whether outcome models have slopes; else they are the arms' means.
     """
     Y, T, X, groups = study["Y"], study["T"], study["X"], study.get("groups")
     chances = np.array([study["propensity"][k] for k in range(len(study["propensity"]))])
-    seen = observe(Y, T, groups=groups)
-    validation = draw_validation(REPEATED, None, None, seen, seed)
     design = np.column_stack([np.ones(len(Y)), X]) if linear else np.ones((len(Y), 1))
-    scores, chosen, trees = [], np.zeros((len(validation.plans), len(Y)), dtype=np.int64), []
-    for r, plan in enumerate(validation.plans):
-        scores.append(np.zeros((len(Y), len(chances))))
-        trees.append([])
-        for train, test in plan.splits():
-            inner = inner_folds(len(train), None if groups is None else groups[train])
-            own, held = fit_and_score(design, Y, T, chances, train, inner, test)
-            scores[r][test] = held
-            tree = depth_two(X[train], own)
-            trees[r].append(tree)
-            chosen[r, test] = predict(tree, X[test])
-    return HeldOut(np.array(scores), chosen, trees, validation, seen)
+    values, codes = zip(*(np.unique(column, return_inverse=True) for column in X.T), strict=True)
+    codes = np.column_stack(codes)
+    order = np.argsort(codes, axis=0, kind="stable")
+    units = np.arange(len(Y)) if groups is None else groups
+    folds = np.array([balanced(T, units, rng) for _ in range(REPETITIONS)])
+    scores, trees = [], []
+    for fold in folds:
+        inner = np.full((FOLDS, len(Y)), -1)
+        for k in range(FOLDS):
+            train = fold != k
+            inner[k, train] = inner_folds(groups[train]) if groups is not None else _halves(train.sum())
+        found, learnt = one_pass(design, Y, T, chances, codes, order, inner, max(map(len, values)))
+        scores.append(found.T)
+        trees.append(learnt)
+    return HeldOut(np.array(scores), np.array(trees), list(values), folds)
 
 
-def inner_folds(n: int, groups) -> np.ndarray:
+def balanced(T, units, rng) -> np.ndarray:
+    """Folds (n,) that deal the units of every arm out evenly."""
+    _, first = np.unique(units, return_index=True)
+    shuffled = rng.permutation(len(first))
+    fold = np.empty(len(first), dtype=np.int64)
+    fold[shuffled[np.argsort(T[first[shuffled]], kind="stable")]] = np.arange(len(first)) % FOLDS
+    return fold[units]
+
+
+def inner_folds(groups) -> np.ndarray:
     """The two folds of `LinearLearner`."""
-    units = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
-    return np.random.default_rng(0).permutation(units.max() + 1)[units] % 2
+    units = np.unique(groups, return_inverse=True)[1]
+    return _halves(units.max() + 1)[units]
+
+
+@lru_cache(maxsize=16)
+def _halves(n: int) -> np.ndarray:
+    return np.random.default_rng(0).permutation(n) % 2
 
 
 @nb.njit(cache=True)
-def fit_and_score(design, Y, T, chances, train, inner, test):
-    """Doubly robust scores of the training rows, out of fold, and of the test rows, by both folds' models."""
-    K, p = len(chances), design.shape[1]
+def one_pass(design, Y, T, chances, codes, order, inner, B):
+    """Scores (n, 1 + K) of one cross-fitting, and its trees; ``inner`` (folds, n): the learners' half, -1 if judged."""
+    n, K = len(Y), len(chances)
+    found, trees = np.zeros((n, 1 + K)), np.zeros((len(inner), TREE), dtype=np.int64)
+    for fold in range(len(inner)):
+        rewards = scored(design, Y, T, chances, inner[fold])
+        trees[fold] = depth_two(codes, order, rewards, inner[fold], B)
+        arms = predicted(trees[fold], codes)
+        for i in range(n):
+            if inner[fold, i] < 0:
+                found[i, 0] = rewards[i, arms[i]]
+                found[i, 1:] = rewards[i]
+    return found, trees
+
+
+@nb.njit(cache=True)
+def scored(design, Y, T, chances, half):
+    """Doubly robust scores: of learners by the other half's models, of judged rows by the mean of both."""
+    (n, p), K = design.shape, len(chances)
     models = np.zeros((2, K, p))
     for fold in range(2):
         gram, right = np.zeros((K, p, p)), np.zeros((K, p))
-        for i in range(len(train)):
-            if inner[i] != fold:
-                row, k = train[i], T[train[i]]
+        for i in range(n):
+            if half[i] == 1 - fold:
+                k = T[i]
                 for a in range(p):
-                    right[k, a] += design[row, a] * Y[row]
+                    right[k, a] += design[i, a] * Y[i]
                     for b in range(p):
-                        gram[k, a, b] += design[row, a] * design[row, b]
+                        gram[k, a, b] += design[i, a] * design[i, b]
         for k in range(K):
             models[fold, k] = np.linalg.solve(gram[k] + 1e-9 * np.eye(p), right[k])
-    own, held = np.zeros((len(train), K)), np.zeros((len(test), K))
-    for i in range(len(train)):
-        row = train[i]
+    out = np.zeros((n, K))
+    for i in range(n):
         for k in range(K):
-            own[i, k] = (models[inner[i], k] * design[row]).sum()
-        own[i, T[row]] += (Y[row] - own[i, T[row]]) / chances[T[row]]
-    for i in range(len(test)):
-        row = test[i]
-        for k in range(K):
-            held[i, k] = ((models[0, k] + models[1, k]) * design[row]).sum() / 2
-        held[i, T[row]] += (Y[row] - held[i, T[row]]) / chances[T[row]]
-    return own, held
+            for a in range(p):
+                slope = models[half[i], k, a] if half[i] >= 0 else (models[0, k, a] + models[1, k, a]) / 2
+                out[i, k] += slope * design[i, a]
+        out[i, T[i]] += (Y[i] - out[i, T[i]]) / chances[T[i]]
+    return out
 
 
 @nb.njit(cache=True)
@@ -132,65 +161,58 @@ def best_stump(sums, total):
 
 
 @nb.njit(cache=True)
-def exact_cuts(codes, order, rewards, B):
-    """Root column and bin, and both sides' columns and bins, of the best tree of depth two."""
-    n, p = codes.shape
-    K = rewards.shape[1]
-    found = np.array([0, -1, 0, -1, 0, -1])
-    best = -np.inf
+def depth_two(codes, order, rewards, half, B):
+    """The best tree of depth two of the rows that learn."""
+    (n, p), K = codes.shape, rewards.shape[1]
+    tree, best = np.zeros(TREE, dtype=np.int64), -np.inf
     for f in range(p):
-        left, right = np.zeros((p, B, K)), np.zeros((p, B, K))
-        left_total, right_total = np.zeros(K), np.zeros(K)
+        sums, totals = np.zeros((2, p, B, K)), np.zeros((2, K))
         for i in range(n):
-            for k in range(K):
-                right_total[k] += rewards[i, k]
-                for g in range(p):
-                    right[g, codes[i, g], k] += rewards[i, k]
-        for at in range(n):
-            i = order[at, f]
-            for k in range(K):
-                left_total[k] += rewards[i, k]
-                right_total[k] -= rewards[i, k]
-                for g in range(p):
-                    left[g, codes[i, g], k] += rewards[i, k]
-                    right[g, codes[i, g], k] -= rewards[i, k]
-            if at + 1 < n and codes[order[at + 1, f], f] == codes[i, f]:
+            if half[i] >= 0:
+                for k in range(K):
+                    totals[1, k] += rewards[i, k]
+                    for g in range(p):
+                        sums[1, g, codes[i, g], k] += rewards[i, k]
+        last = -1
+        for at in range(n + 1):
+            i = order[min(at, n - 1), f]
+            if at < n and half[i] < 0:
                 continue
-            lv, lg, lb = best_stump(left, left_total)
-            rv, rg, rb = best_stump(right, right_total)
-            if lv + rv > best + 1e-9:
-                best = lv + rv
-                found[:] = (f, codes[i, f], lg, lb, rg, rb)
-    return found
-
-
-def depth_two(X, rewards) -> np.ndarray:
-    """The tree: three columns, three thresholds, four arms."""
-    values = [np.unique(column) for column in X.T]
-    codes = np.column_stack([np.searchsorted(v, column) for v, column in zip(values, X.T, strict=True)])
-    order = np.argsort(codes, axis=0, kind="stable")
-    cuts = exact_cuts(codes, order, rewards, max(map(len, values)))
-    columns = cuts[::2]
-    thresholds = [_between(values[column], b) for column, b in zip(columns, cuts[1::2], strict=True)]
-    tree = np.concatenate([columns, thresholds, np.zeros(4)])
-    leaves = _leaves(tree, X)
-    for leaf in range(4):
-        if (leaves == leaf).any():
-            tree[6 + leaf] = rewards[leaves == leaf].sum(axis=0).argmax()
+            if last >= 0 and (at == n or codes[i, f] > last):
+                lv, lg, lb = best_stump(sums[0], totals[0])
+                rv, rg, rb = best_stump(sums[1], totals[1])
+                if lv + rv > best + 1e-9:
+                    best = lv + rv
+                    tree[:6] = (f, lg, rg, last, lb, rb)
+            if at < n:
+                last = codes[i, f]
+                for k in range(K):
+                    totals[0, k] += rewards[i, k]
+                    totals[1, k] -= rewards[i, k]
+                    for g in range(p):
+                        sums[0, g, codes[i, g], k] += rewards[i, k]
+                        sums[1, g, codes[i, g], k] -= rewards[i, k]
+    totals = np.zeros((4, K))
+    leaf = leaves(tree, codes)
+    for i in range(n):
+        if half[i] >= 0:
+            totals[leaf[i]] += rewards[i]
+    for j in range(4):
+        tree[6 + j] = totals[j].argmax()
     return tree
 
 
-def _between(values, b: int) -> float:
-    """The threshold after the bin; every row is below that of the last bin, none below that of -1."""
-    return -np.inf if b < 0 else np.inf if b + 1 >= len(values) else (values[b] + values[b + 1]) / 2
+@nb.njit(cache=True)
+def leaves(tree, codes):
+    """The leaf of every row: 0 to 3 from left to right."""
+    out = np.zeros(len(codes), dtype=np.int64)
+    for i in range(len(codes)):
+        side = int(codes[i, tree[0]] > tree[3])
+        out[i] = 2 * side + int(codes[i, tree[1 + side]] > tree[4 + side])
+    return out
 
 
-def _leaves(tree, X) -> np.ndarray:
-    root = X[:, int(tree[0])] > tree[3]
-    inner = np.where(root, X[:, int(tree[2])] > tree[5], X[:, int(tree[1])] > tree[4])
-    return 2 * root + inner
-
-
-def predict(tree, X) -> np.ndarray:
+@nb.njit(cache=True)
+def predicted(tree, codes):
     """The arm of every row."""
-    return tree[6 + _leaves(tree, X)].astype(np.int64)
+    return tree[6:][leaves(tree, codes)]

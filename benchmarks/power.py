@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from light_pipeline import held_out_scores, predict
+from light_pipeline import FOLDS, held_out_scores
 from reporting import machine, markdown_head, markdown_table
 from scipy.special import stdtrit
 from simulated import POPULATION, Cell, no_effect
@@ -86,18 +86,15 @@ def one_run(cell: Cell, seed: int) -> dict:
     """Estimates and covariances of one trial, from which verdicts by any variance follow. The tree is rule 0."""
     rng = np.random.default_rng([seed, sum(map(ord, cell.name))])
     study, (means, weight) = cell.draw(rng), cell.truth()
-    held = held_out_scores(study, seed, linear=cell.learner != "means")
-    scores, groups = held.of_rules(), study.get("groups")
-    folds = [
-        [s[:, plan.fold == k].mean(axis=1) for k in range(5)]
-        for s, plan in zip(scores, held.validation.plans, strict=True)
-    ]
-    every, target = np.arange(len(means)), 0.0
-    for trees, plan in zip(held.trees, held.validation.plans, strict=True):
-        shares = np.bincount(plan.fold) / len(plan.fold)
-        target += shares @ [weight @ means[every, predict(tree, POPULATION)] for tree in trees] / len(held.trees)
+    held = held_out_scores(study, rng, linear=cell.learner != "means")
+    scores, groups = held.scores, study.get("groups")
+    shares = np.array([np.bincount(fold) / cell.n for fold in held.folds])
+    folds = [[s[:, fold == k].mean(axis=1) for k in range(FOLDS)] for s, fold in zip(scores, held.folds, strict=True)]
+    chosen = held.chosen(POPULATION)
+    reached = sum((chosen == k) @ (weight * means[:, k]) for k in range(cell.n_arms))
     return {
-        "target": target - weight @ means[:, 0], "degrees": cell.n // cell.cluster_size - 1,
+        "target": float((shares * reached).sum(axis=1).mean() - weight @ means[:, 0]),
+        "degrees": cell.n // cell.cluster_size - 1,
         "theta": scores.mean(axis=2), "within": np.array([covariance(s, groups) for s in scores]),
         "averaged": covariance(scores.mean(axis=0), groups), "folds": np.array(folds),
     }  # fmt: skip

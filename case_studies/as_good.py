@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 
 from policytree.evaluation import near_ties
-from policytree.plotting import NearTiesDisplay
 
 
 def show_near_ties(study, model, X, slack: float, without: list, unit: str, title: str, **options) -> None:
@@ -20,7 +19,7 @@ def show_near_ties(study, model, X, slack: float, without: list, unit: str, titl
     farthest = decisions.iloc[1:].sort_values("differs", ascending=False, kind="stable").head(4)
     study.table(pd.concat([decisions.head(1), farthest]), "near_tie_decisions", digits=2)
     study.table(ties.without(), "without", digits=2)
-    study.figure(NearTiesDisplay.from_result(ties, title=title, unit=unit).figure_, "near_ties")
+    study.figure(ties.plot(title=title, unit=unit).figure_, "near_ties")
 
 
 def show_slacks(study, model, X, slacks: tuple[float, ...], **options) -> None:

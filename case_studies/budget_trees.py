@@ -11,7 +11,6 @@ from policytree import PolicyTree, policy_difference
 from policytree.constraints import Budget, MaxShare
 from policytree.evaluation import budget_path, policy_shares, policy_spend
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
-from policytree.plotting import BudgetPathDisplay
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def show_path(study, halves: Halves, model: PolicyTree, title: str, **labels: st
         shown[f"{part} lower"], shown[f"{part} upper"] = table[name, "lower"], table[name, "upper"]
     study.show(f"Corners of the path: {len(path)}, proved: {path.proved}.\n")
     study.table(shown.iloc[:: max(1, len(shown) // 8)], "budget_path", digits=2)
-    study.figure(BudgetPathDisplay.from_path(path, table, title=title, **labels).figure_, "budget_path")
+    study.figure(path.plot(table, title=title, **labels).figure_, "budget_path")
 
 
 def show_budgets(study, halves: Halves, model: PolicyTree, budgets, baseline: str, digits: int = 2) -> None:
@@ -53,7 +52,7 @@ def show_budgets(study, halves: Halves, model: PolicyTree, budgets, baseline: st
         chosen = tree.predict(halves.judges)
         spend = policy_spend(chosen, halves.costs, **halves.options)
         gain = policy_difference(chosen, baseline, halves.held.rewards, **halves.options)
-        prices = -tree.solution_.guarantees["dual_bound"] / len(halves.X)
+        prices = -tree.solution_.guarantees["dual_bound"]
         rows.append({"budget": budget, "spent": tree.spend_, "value": tree.objective_value_,
                      "bound": tree.objective_bound_, "bound by prices": prices, "status": tree.status_.value,
                      "spent, held out": spend.value, "spent lower": spend.lower, "spent upper": spend.upper,

@@ -6,7 +6,6 @@ import numpy as np
 
 from policytree import Study, cross_val_policy_value
 from policytree.evaluation import marginal_sensitivity, policy_stability
-from policytree.plotting import MarginalSensitivityDisplay, PolicyStabilityDisplay
 
 GAMMAS = (1.0, 1.1, 1.25, 1.5, 2.0)
 
@@ -44,7 +43,7 @@ def draw_confounding(study, policy, baseline, data: dict, nuisances, file: str, 
     given |= {"propensity": nuisances.propensity_, **options}
     grid = np.exp(np.linspace(0.0, np.log(3.0), 8 if study.quick else 16))
     curve = marginal_sensitivity(policy, data["Y"], data["T"], gammas=grid, **given)
-    study.figure(MarginalSensitivityDisplay.from_result(curve, ylabel=ylabel).figure_, file)
+    study.figure(curve.plot(ylabel=ylabel).figure_, file)
 
 
 def show_stability(study, model, data: Study | dict, title: str, n_resamples: int, unit: str):
@@ -57,5 +56,5 @@ def show_stability(study, model, data: Study | dict, title: str, n_resamples: in
     ranges = found.threshold_shares().reset_index()[["covariate", "range", "share", "standard_error", "median"]]
     study.show("Where thresholds fall (tenths of the rows; at least a tenth of the samples):")
     study.table(ranges[ranges["share"] >= 0.1], "thresholds", digits=2, index=False)
-    study.figure(PolicyStabilityDisplay.from_stability(found, title=title, unit=unit).figure_, "stability")
+    study.figure(found.plot(title=title, unit=unit).figure_, "stability")
     return found

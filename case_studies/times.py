@@ -21,7 +21,6 @@ from policytree import (
     policy_value,
 )
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
-from policytree.plotting import PolicyValueDisplay
 from policytree.weighting.completion import unadjusted
 from policytree.weighting.time_to_event.product_limit import numbers_at_risk, product_limit
 
@@ -184,4 +183,4 @@ def show_values(
     shown = table.to_frame().drop(columns=["standard_error", "difference_standard_error"])
     study.table(shown, name, digits=digits)
     study.show("'policy tree' has depth 2; depth 0 is one arm for everybody; a difference is the tree less the rule.")
-    study.figure(PolicyValueDisplay.from_table(table, title=title, xlabel=xlabel).figure_, name)
+    study.figure(table.plot(title=title, xlabel=xlabel).figure_, name)

@@ -14,7 +14,6 @@ import pandas as pd
 
 from policytree import DRPolicyTree, PolicyTree, Study, cross_val_policy_value, policy_difference
 from policytree.evaluation.instruments.summary import anderson_rubin
-from policytree.plotting import PolicyValueDisplay
 
 FOLDS, REPEATS = 5, 3
 
@@ -100,7 +99,7 @@ def show_values(
         gap = found.against_best
         study.show(gap.statement(digits) + "\n")
         if worth == ask.judged[1]:
-            display = PolicyValueDisplay.from_table(found, title=f"{title}, {ask.result} ${worth:g}", xlabel="dollars")
+            display = found.plot(title=f"{title}, {ask.result} ${worth:g}", xlabel="dollars")
             study.figure(display.figure_, "held_out_values")
         rows.append({"worth": worth, "best for all": gap.best, "tree - best": gap.value, "lower": gap.lower,
                      "upper": gap.upper})  # fmt: skip

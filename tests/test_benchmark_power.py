@@ -9,36 +9,39 @@ from tests.simulations import benchmark_script
 
 
 @pytest.mark.parametrize("name", ["no effect, 4 arms, n=300", "no effect, 60 clusters of 25", "gain .24, n=300"])
-def test_held_out_scores_are_those_of_the_library(name):
+def test_held_out_scores_are_those_of_the_library(name, rng):
     with benchmark_script("power") as script, benchmark_script("held_out_coverage") as by_library:
-        cell, seed = script.CELLS[name], 3
-        run = script.one_run(cell, seed)
-        study = cell.draw(np.random.default_rng([seed, sum(map(ord, name))]))
-        learner = by_library.LinearLearner(2)
-        table = cross_val_policy_value(learner, study.pop("Y"), study.pop("T"), **study, random_state=seed)
-        means, weight = cell.truth()
-        target = by_library.targets(table, means, weight, table.repetitions) - weight @ means[:, 0]
-    arms = [f"always {k}" for k in range(cell.n_arms)]
-    each = np.array([[r.scores[arm].mean() for arm in arms] for r in table.repetitions])
-    np.testing.assert_allclose(run["theta"][:, 1:], each, atol=1e-12)
-    between = table.difference(arms[1], arms[0])  # of fixed rules
-    found = script.difference(run, 2, 1, "N")
-    assert (found.value, found.standard_error) == pytest.approx((between.value, between.standard_error))
-    assert found.degrees_of_freedom == between.degrees_of_freedom
+        cell = script.CELLS[name]
+        study, (means, weight) = cell.draw(rng), cell.truth()
+        held, learner = script.held_out_scores(study, rng), by_library.LinearLearner(2)
+        Y, T = study.pop("Y"), study.pop("T")
+        table = cross_val_policy_value(learner, Y, T, **study, cv=held.folds[0], random_state=0)
+        target = by_library.targets(table, means, weight, table.repetitions)
+        chosen = held.chosen(by_library.POPULATION)[0]
+    (once,) = table.repetitions
+    rules = ["policy tree", *(f"always {k}" for k in range(cell.n_arms))]
+    expected = np.array([once.scores[rule] for rule in rules])
+    np.testing.assert_allclose(held.scores[0][1:], expected[1:], atol=1e-12)
     # trees of the same value on their rows may cut elsewhere between two values
-    np.testing.assert_allclose(
-        run["theta"][:, 0], [r.scores["policy tree"].mean() for r in table.repetitions], atol=0.1
-    )
-    assert run["target"] == pytest.approx(target, abs=0.02)
+    assert np.isclose(held.scores[0][0], expected[0]).mean() > 0.95
+    of_folds = [weight @ means[np.arange(len(means)), arms] for arms in chosen]
+    assert np.bincount(held.folds[0]) @ of_folds / cell.n == pytest.approx(target, abs=0.01)
+    for arm in range(cell.n_arms):  # folds are balanced
+        assert np.ptp(np.bincount(held.folds[0][arm == T])) <= cell.cluster_size
 
 
 def test_its_trees_are_optimal(rng):
+    """On the rows that learn, which are two thirds."""
     with benchmark_script("light_pipeline") as script:
         for K in (2, 3):
-            X, rewards = rng.normal(size=(80, 3)).round(1), rng.normal(size=(80, K))
-            own = script.predict(script.depth_two(X, rewards), X)
-            best = PolicyTree(max_depth=2).fit(X, rewards)
-            assert rewards[np.arange(80), own].sum() == pytest.approx(rewards[np.arange(80), best.predict(X)].sum())
+            X, rewards, half = rng.normal(size=(90, 3)).round(1), rng.normal(size=(90, K)), np.arange(90) % 3 - 1
+            codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T])
+            tree = script.depth_two(codes, codes.argsort(axis=0), rewards, half, 90)
+            learn = half >= 0
+            best = PolicyTree(max_depth=2).fit(X[learn], rewards[learn]).predict(X[learn])
+            own = script.predicted(tree, codes)[learn]
+            every = np.arange(learn.sum())
+            assert rewards[learn][every, own].sum() == pytest.approx(rewards[learn][every, best].sum())
 
 
 def test_the_variances_are_those_that_are_named(rng):

@@ -13,7 +13,7 @@ from policytree.estimators import within_limits
 from policytree.evaluation import budget_path, policy_shares, policy_spend
 from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.exceptions import InputError, SearchWarning
-from policytree.plotting import BudgetPathDisplay
+from policytree.plotting.budget import BudgetPathDisplay
 from policytree.solvers.constrained.solve import Infeasible
 from policytree.weighting.study_data import StudyData
 
@@ -244,14 +244,14 @@ def test_the_picture_of_a_path():
     X, rewards = people()
     path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=COSTS)
     held_out = path.evaluate(*people(seed=1), budget_costs=COSTS)
-    display = BudgetPathDisplay.from_path(path, held_out, unit="points", trees=[1, len(path)])
+    display = path.plot(held_out, unit="points", trees=[1, len(path)])
     texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert texts == ["trees, training rows", "the same trees, held out"]
     assert any(path.estimators[-1].export_text() in t.get_text() for axes in display.figure_.axes for t in axes.texts)
-    alone = BudgetPathDisplay.from_path(path, ax=plt.subplots()[1])
+    alone = path.plot(ax=plt.subplots()[1])
     assert "training rows" in alone.ax_.get_ylabel() and len(alone.figure_.axes) == 1
     with pytest.raises(InputError, match="corners 1 to"):
-        BudgetPathDisplay(path).plot(trees=[99])
+        path.plot(trees=[99])
     with pytest.raises(InputError, match="evaluate this path"):
         BudgetPathDisplay(path, held_out.iloc[1:])
     plt.close("all")

@@ -101,8 +101,8 @@ def test_the_teachers_rewards_are_those_of_the_library(part):
     given, seen = rng.integers(3, size=n), rng.integers(2, size=n).astype(float)
     regression, propensity = rng.random((n, 3)), rng.dirichlet((3.0, 3.0, 3.0), size=n)
     tables = part("peer").reward_tables(regression, propensity[np.arange(n), given], given, seen)
-    for teacher, method in (("doubly robust", "doubly_robust"), ("inverse weights", "inverse_propensity")):
-        options = {"propensity": propensity} | ({"regression": regression} if method == "doubly_robust" else {})
+    for teacher, method in (("doubly robust", "dr"), ("inverse weights", "ipw")):
+        options = {"propensity": propensity} | ({"regression": regression} if method == "dr" else {})
         found = RewardEstimator(method=method).fit_predict(seen, given, **options)
         assert tables[teacher] == pytest.approx(found.to_numpy())
     assert np.array_equal(tables["outcome models"], regression)

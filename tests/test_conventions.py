@@ -45,8 +45,9 @@ ORDER = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
 ONLY_FROM = {"datasets": {"exceptions", "data", "study"}}  # rooms that may import less than their rank allows
-# `estimator.plot()` is one lazy line to the pictures, as scikit-learn's users expect; nothing else may look upwards.
-DELEGATIONS = {("estimators", "plotting"), ("regimes", "plotting")}
+# `estimator.plot()` and `result.plot()` are one lazy line to the pictures, as scikit-learn's users expect; nothing else
+# may look upwards.
+DELEGATIONS = {(room, "plotting") for room in ("trees", "estimators", "regimes", "evaluation", "diagnostics")}
 
 LAZY = {"econml", "statsmodels", "matplotlib", "pyarrow", "duckdb", "dask", "distributed"}
 
@@ -161,14 +162,15 @@ MODULES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts).removes
 
 
 def import_graph(sources: dict[str, ast.Module]) -> dict[str, set[str]]:
-    """Which modules each module names in an import. ``policytree`` itself, whose names are lazy, is left out."""
+    """Which modules each module names in an import, but for delegations, and ``policytree``, whose names are lazy."""
     graph = {name: set() for name in sources}
     for name, tree in sources.items():
         package = name if MODULES.get(name, Path()).name == "__init__.py" else name.rpartition(".")[0]
         for module, node in imported_modules(tree, package):
             names = [f"{module}.{alias.name}" for alias in node.names] if isinstance(node, ast.ImportFrom) else []
             found = [full if full in sources else module for full in names] or [module]
-            graph[name] |= (set(found) & set(sources)) - {"policytree"}
+            upwards = {each for each in found if (*name.split(".")[1:2], *each.split(".")[1:2]) in DELEGATIONS}
+            graph[name] |= (set(found) & set(sources)) - {"policytree"} - upwards
     return graph
 
 
@@ -217,7 +219,7 @@ def eager_imports(tree, slow=frozenset(LAZY)):
 # The same within packages that have packages of their own.
 WITHIN = {
     "solvers": (
-        "kernels", "core", "exact.bounds", "test_costs", "out_of_core", "exact", "approximate", "guided",
+        "kernels", "core", "exact.bounds", "test_costs", "out_of_core", "exact", "guided", "approximate",
         "multi_objective", "rashomon", "regularization_path", "nonadditive", "constrained",
     ),
     "evaluation": (

@@ -14,7 +14,6 @@ from policytree import policy_difference, policy_value
 from policytree.evaluation import qini_curve, rank_average_treatment_effect
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
-from policytree.plotting import QiniCurveDisplay, TOCDisplay
 from tests.simulations import benchmark_script
 from tests.test_ranking import drawn
 
@@ -314,29 +313,34 @@ def legend(display):
 def test_pictures_of_curves(noisy, axes):
     predicted, scores, costs = noisy
     curve, marked = qini_curve(predicted, scores, costs, held_out=True), qini_curve(predicted, scores, costs)
-    display = QiniCurveDisplay.from_curves(curve, ax=axes, unit="days")
+    display = curve.plot(ax=axes, unit="days")
     assert display.ax_ is axes and legend(display) == ["targeted", "without telling people apart"]
     assert len(axes.collections) == 2, "a band each"
     x, y = display.lines_[0].get_data()
     np.testing.assert_allclose(y[::40], [curve.value_at(b).value for b in x[::40]])
     assert axes.get_ylabel() == "gain over none for all, days"
-    alone = QiniCurveDisplay.from_curves({"plan": marked})
+    alone = marked.plot("plan", beside={})
     assert legend(alone) == ["plan (training rows)"] and "(training rows)" in alone.ax_.get_ylabel()
     assert not alone.ax_.collections, "no interval on training rows"
-    with pytest.raises(InputError, match="names no curve"):
-        QiniCurveDisplay({})
+    both = curve.plot("plan", beside={"by lots": curve.untargeted, "again": curve})
+    assert legend(both) == ["plan", "by lots", "again"]
+    assert legend(curve.untargeted.plot("lots")) == ["lots"], "nothing is drawn twice"
+    with pytest.raises(InputError, match="which beside has too"):
+        curve.plot("plan", beside={"plan": curve})
+    with pytest.raises(InputError, match="beside must be"):
+        curve.plot(beside=[curve])
 
 
 def test_pictures_of_rankings(noisy, axes):
     gain, scores = noisy[0]["pill"], noisy[1]
     ranking = rank_average_treatment_effect({"gain": gain, "other": -gain}, scores, treatment="pill", held_out=True)
-    display = TOCDisplay.from_ranking(ranking, ax=axes)
+    display = ranking.plot(ax=axes)
     assert display.ax_ is axes and len(display.lines_) == 2 and len(axes.collections) == 2
     e = ranking.estimates["gain"]
     assert legend(display)[0].startswith("gain: AUTOC ") and f"[{e.lower:.3f}, {e.upper:.3f}]" in legend(display)[0]
     x, y = display.lines_[0].get_data()
     assert x[0] == 0.01 and x[-1] == 1.0 and y[-1] == pytest.approx(0.0, abs=1e-12)
-    marked = TOCDisplay.from_priority(gain, scores, treatment="pill")
+    marked = rank_average_treatment_effect(gain, scores, treatment="pill").plot()
     assert "(training rows)" in legend(marked)[0] and "(training rows)" in marked.ax_.get_ylabel()
     assert not marked.ax_.collections
 

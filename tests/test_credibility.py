@@ -11,13 +11,13 @@ from policytree.diagnostics import check_rewards
 from policytree.evaluation.policy_value.verdict import Reason
 from policytree.study_check import KNOWN, LOOKS_RANDOMISED
 from policytree.study_check.randomised import randomisation_test
-from policytree.weighting.study_data import StudyData, observe
+from policytree.weighting.study_data import StudyData
 
 # --- chance ---
 
 
 def p_value(table, arm, **rows):
-    return randomisation_test(table, observe(np.arange(len(arm), dtype=float), arm, **rows)).p_value
+    return randomisation_test(table, StudyData.of(np.arange(len(arm), dtype=float), arm, **rows)).p_value
 
 
 def covariates(rng, n):

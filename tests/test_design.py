@@ -108,7 +108,7 @@ def test_normalised_weights_by_hand():
     Y, T = [1.0, 2.0, 4.0, 8.0], ["a", "a", "b", "b"]
     m = pd.DataFrame({"a": [1.0, 1.0, 2.0, 2.0], "b": [3.0, 3.0, 3.0, 3.0]})
     p = pd.DataFrame({"a": [0.5, 0.8, 0.5, 0.4], "b": [0.5, 0.2, 0.5, 0.6]})
-    rewards = RewardEstimator(method="doubly_robust_normalized").fit_predict(Y, T, propensity=p, regression=m)
+    rewards = RewardEstimator(method="dr_normalized").fit_predict(Y, T, propensity=p, regression=m)
     w = np.array([2.0, 1.25, 2.0, 1 / 0.6])
     hajek_a = (w[0] * 0.0 + w[1] * 1.0) / (w[0] + w[1])
     hajek_b = (w[2] * 1.0 + w[3] * 5.0) / (w[2] + w[3])
@@ -126,7 +126,7 @@ def test_normalised_rewards_do_not_move_with_a_shift_of_the_outcome_model(rng):
     p = pd.DataFrame({"a": rng.uniform(0.2, 0.5, size=60)})
     p["b"] = 1 - p["a"]
     m = pd.DataFrame({"a": np.zeros(60), "b": np.zeros(60)})
-    for method, moves in (("doubly_robust_normalized", False), ("doubly_robust", True)):
+    for method, moves in (("dr_normalized", False), ("dr", True)):
         model = RewardEstimator(method=method)
         means = [model.fit_predict(Y, T, propensity=p, regression=m + shift).mean() for shift in (0.0, 100.0)]
         assert bool((means[1] - means[0]).abs().max() > 1e-9) == moves
@@ -218,7 +218,7 @@ def test_normalised_values_cover(rng):
         arm = (rng.random(400)[:, None] > p.cumsum(axis=1)).sum(axis=1)
         Y = x + arm + rng.normal(size=400)
         m = np.tile(0.3 * x[:, None], (1, 3))  # wrong outcome models
-        model = RewardEstimator(method="doubly_robust_normalized")
+        model = RewardEstimator(method="dr_normalized")
         value = policy_value(0, model.fit_predict(Y, arm, propensity=p, regression=m))
         inside.append(value.lower <= 0.0 <= value.upper)
     assert 0.90 <= np.mean(inside) <= 0.975  # twenty rows of the rare arm

@@ -247,12 +247,12 @@ def test_displays_show_the_tables(rng, tmp_path):
 
 def test_what_cannot_be_shown_is_said(rng):
     X, T, p = observational(rng, 60)
-    direct = RewardEstimator(LinearRegression(), method="direct", random_state=0).fit(rng.normal(size=60), T, X=X)
+    direct = RewardEstimator(LinearRegression(), method="regression", random_state=0).fit(rng.normal(size=60), T, X=X)
     for display in (OverlapDisplay, CalibrationDisplay):
-        with pytest.raises(InputError, match="method='direct' uses no propensity"):
+        with pytest.raises(InputError, match="method='regression' uses no propensity"):
             display.from_estimator(direct, T)
-    ipw = RewardEstimator(method="inverse_propensity", random_state=0).fit(rng.normal(size=60), T, X=X)
-    with pytest.raises(InputError, match="method='inverse_propensity' uses no regression"):
+    ipw = RewardEstimator(method="ipw", random_state=0).fit(rng.normal(size=60), T, X=X)
+    with pytest.raises(InputError, match="method='ipw' uses no regression"):
         OutcomeFitDisplay.from_estimator(ipw, rng.normal(size=60), T)
     with pytest.raises(InputError, match="must be a frame"):
         overlap_table(p.to_numpy(), T)

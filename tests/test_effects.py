@@ -177,8 +177,8 @@ def test_bad_input(rng):
         fitted.predict_effects(X=X, reference="drug")
     with pytest.raises(InputError, match="X has no rows"):
         fitted.predict_effects(X=X[:0])
-    with pytest.raises(InputError, match="use method='doubly_robust'"):
-        RewardEstimator(random_state=0, model_effects="auto", method="direct").fit(Y, T, X=X)
+    with pytest.raises(InputError, match="use method='dr'"):
+        RewardEstimator(random_state=0, model_effects="auto", method="regression").fit(Y, T, X=X)
     with pytest.raises(InputError, match="model_effects must be 'auto' or a regressor; got RandomForestClassifier"):
         RewardEstimator(model_effects=RandomForestClassifier()).fit(Y, T, X=X)
     with pytest.raises(InputError, match="model_effects must be 'auto' or a scikit-learn estimator; got 'best'"):

@@ -18,7 +18,7 @@ from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
 from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
-from policytree.weighting.study_data import StudyData, by_columns, observe
+from policytree.weighting.study_data import StudyData, by_columns
 from tests.cli.running import run
 
 HARM = (
@@ -141,11 +141,11 @@ def test_few_rows_with_estimated_chances_are_fragile():
 
 def test_given_chances_are_tested_exactly():
     T = np.repeat(["a", "b"], [70, 30])
-    seen = observe(np.zeros(100), T)
+    seen = StudyData.of(np.zeros(100), T)
     p = 2 * binom.cdf(30, 100, 0.5)  # symmetric
     gate = chances_gate(seen, np.full((100, 2), 0.5))
     assert gate.state == "cannot be said" and f"p = {p:.2g}" in gate.reason
-    three = observe(np.zeros(300), np.repeat(["a", "b", "c"], [140, 80, 80]))
+    three = StudyData.of(np.zeros(300), np.repeat(["a", "b", "c"], [140, 80, 80]))
     p = chi2.sf(((np.array([140, 80, 80]) - 100) ** 2 / 100).sum(), 2)
     assert f"p = {p:.2g}" in chances_gate(three, np.full((300, 3), 1 / 3)).reason
 
@@ -154,12 +154,12 @@ def test_given_chances_are_tested_by_stratum_and_by_cluster():
     strata = np.repeat(["s", "t"], 200)
     T = np.concatenate([np.repeat(["a", "b"], [140, 60]), np.repeat(["a", "b"], [60, 140])])
     half = np.full((400, 2), 0.5)
-    assert chances_gate(observe(np.zeros(400), T), half).state == "supported"
-    assert chances_gate(observe(np.zeros(400), T, strata=strata), half).state == "cannot be said"
+    assert chances_gate(StudyData.of(np.zeros(400), T), half).state == "supported"
+    assert chances_gate(StudyData.of(np.zeros(400), T, strata=strata), half).state == "cannot be said"
     clusters = np.arange(400) // 40  # ten clusters, of which seven have one arm: no clash
     whole = np.where(clusters < 7, "a", "b")
-    assert chances_gate(observe(np.zeros(400), whole), half).state == "cannot be said"
-    assert chances_gate(observe(np.zeros(400), whole, groups=clusters), half).state == "supported"
+    assert chances_gate(StudyData.of(np.zeros(400), whole), half).state == "cannot be said"
+    assert chances_gate(StudyData.of(np.zeros(400), whole, groups=clusters), half).state == "supported"
 
 
 def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
@@ -208,7 +208,7 @@ def observed(effect, n=600, seed=0):
 
 def test_the_columns_to_hide_are_those_that_decide_about_treatment_and_outcome():
     X, T, Y = observed(1.0)
-    seen = observe(Y, T)
+    seen = StudyData.of(Y, T)
     assert strongest(seen, X, None, 1) == ["sick"] and strongest(seen, X[["age"]], X[["sick"]], 1) == ["sick"]
     assert set(strongest(seen, X, None, 9)) == {"age", "sick", "site"}
     assert strongest(seen, X[["sick"]], None, 3) == strongest(seen, X, None, 0) == []
@@ -220,12 +220,14 @@ def test_a_strong_confounder_that_was_seen_is_the_measure_in_python():
     weak, strong = (judged(*observed(effect), control="placebo") for effect in (0.6, 3.0))
     assert weak.rule == strong.rule == "always drug"
     assert list(states(strong)) == ["direction", "assignment", "data check", "rewards", "rows", "hidden confounder"]
-    assert set(states(strong).values()) == {"supported"}
-    assert [name for name, state in states(weak).items() if state != "supported"] == ["hidden confounder"]
+    assert states(strong).pop("assignment") == "assumed", "no data can show it, so that it is no finding"
+    assert [name for name, state in states(strong).items() if state != "supported"] == ["assignment"]
+    assert strong.strength == "supported" and "assum" not in strong.reasons and "as good as random" in strong.assumption
+    assert [name for name, state in states(weak).items() if state == "fragile"] == ["hidden confounder"]
     assert str(weak).startswith(
         "This is fragile: a hidden confounder as strong as sick could explain always drug - always placebo (+0."
     )
-    assert str(weak).endswith("This assumes that, given the covariates, who got which treatment was as good as random.")
+    assert str(weak).endswith("(no unmeasured confounding), which no data can show.")
     assert "hidden confounder" not in states(judged(*observed(0.6), control="placebo", benchmarks=0))
 
 

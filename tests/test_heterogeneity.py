@@ -167,7 +167,7 @@ def test_covariates_that_do_not_vary_are_no_evidence(rng):
     [
         ({"baseline": 7}, "baseline=7 is not among the treatments; they are 0, 1"),
         ({"estimator": RewardEstimator(estimand="overlap", **LEARNERS)}, "for estimand='all': doubly_robust"),
-        ({"estimator": RewardEstimator(LinearRegression(), method="direct"), "propensity": None}, "doubly_robust"),
+        ({"estimator": RewardEstimator(LinearRegression(), method="regression"), "propensity": None}, "dr"),
     ],
 )
 def test_what_cannot_be_used_is_refused(rng, change, message):

@@ -8,7 +8,6 @@ import pytest
 from policytree import OptimalTreeClassifier, PolicyTree
 from policytree.evaluation import near_ties
 from policytree.exceptions import InputError
-from policytree.plotting import NearTiesDisplay
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +24,7 @@ def rows(rng):
 
 def test_bars_and_people(rows):
     ties = near_ties(OptimalTreeClassifier(regularization=0.01, max_depth=2), *rows, epsilon=0.1)
-    display = NearTiesDisplay.from_result(ties, title="A study", unit="loans")
+    display = ties.plot(title="A study", unit="loans")
     columns, people = display.axes_
     shares = ties.variables()
     shares = shares[shares["trees"] > 0]
@@ -45,7 +44,7 @@ def test_bars_and_people(rows):
 def test_several_arms_and_a_short_list(rng):
     X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
     ties = near_ties(PolicyTree(max_depth=2), X, rng.normal(size=(60, 3)), epsilon=0.2, most=5)
-    display = NearTiesDisplay(ties).plot(n_columns=1)
+    display = ties.plot(n_columns=1)
     assert len(display.axes_[0].get_yticklabels()) == 1
     assert "the best 5 shown" in display.axes_[0].get_title()
     assert display.axes_[1].images[0].get_array().shape == (3, 60)
@@ -55,7 +54,7 @@ def test_several_arms_and_a_short_list(rng):
 
 def test_a_single_leaf():
     ties = near_ties(OptimalTreeClassifier(regularization=0.1, max_depth=2), np.ones((6, 1)), [0, 0, 0, 0, 0, 1])
-    display = NearTiesDisplay.from_result(ties)
+    display = ties.plot()
     assert display.axes_[1].get_title() == "1 decision: 100% of people settled"
     display.figure_.canvas.draw()
 
@@ -65,7 +64,7 @@ def test_long_names_leave_room(rng):
     name = "a covariate with a name that goes on and on and on and on and on and on"
     X = pd.DataFrame({name: rng.normal(size=60)})
     rewards = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a treatment " * 8, "another one"])
-    display = NearTiesDisplay.from_result(near_ties(PolicyTree(max_depth=1), X, rewards, epsilon=0.2))
+    display = near_ties(PolicyTree(max_depth=1), X, rewards, epsilon=0.2).plot()
     display.figure_.canvas.draw()
     assert display.axes_[0].get_yticklabels()[0].get_text().startswith("a covariate with a name tha…")
     wide = display.figure_.get_figwidth()

@@ -15,7 +15,6 @@ from policytree.evaluation import (
     rank_average_treatment_effect,
 )
 from policytree.exceptions import InputError
-from policytree.plotting import QiniCurveDisplay
 from policytree.weighting.study_data import by_columns
 
 N = 40
@@ -34,7 +33,6 @@ MODEL = DRPolicyTree(max_depth=1, cv=2)
         (lambda: rank_average_treatment_effect(Y, REWARDS, baseline=np.array(["a", "b"])), "treatment"),
         (lambda: qini_curve(REWARDS, REWARDS, {"b": 1.0}, random_state="x"), "random_state must be"),
         (lambda: qini_curve(REWARDS, REWARDS, {"b": 1.0}, baseline=np.array(["a", "b"])), "baseline is"),
-        (lambda: QiniCurveDisplay.from_curves([1, 2]), "curves must be"),
         (lambda: marginal_sensitivity("a", Y, T, **GIVEN, random_state="x"), "random_state must be"),
         (lambda: marginal_sensitivity("a", Y, T, **GIVEN, baseline={"a": 1}), "baseline must be a label"),
         (lambda: omitted_variable_bounds("a", Y, T, **GIVEN, baseline="b", random_state=1.5), "random_state must be"),

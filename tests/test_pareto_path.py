@@ -15,7 +15,7 @@ from policytree import PolicyTree, policy_value
 from policytree.constraints import Budget, Limit, MaxShare
 from policytree.evaluation import pareto_path
 from policytree.exceptions import InputError, SearchWarning
-from policytree.plotting import ParetoPathDisplay
+from policytree.plotting.pareto import ParetoPathDisplay
 from tests.pareto_oracles import all_vectors, not_covered
 
 
@@ -159,7 +159,7 @@ def test_the_picture_says_the_rules_of_its_points(tmp_path):
     new, other, harmed, mass = dirty_study(seed=1)
     held_out = path.evaluate(new, other, outcomes={"harm": harmed}, sample_weight=mass)
     k = path.within(0.12)
-    display = ParetoPathDisplay.from_path(path, held_out, chosen=k, unit="points")
+    display = path.plot(held_out, chosen=k, unit="points")
     legend = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert "chosen" in legend
     assert "the chosen tree, held out" in legend
@@ -169,10 +169,10 @@ def test_the_picture_says_the_rules_of_its_points(tmp_path):
     titles = [title.text for title in ElementTree.fromstring(element).iter("title")]
     assert titles == [ParetoPathDisplay(path, chosen=k).text(j) for j in range(len(path))]
     assert element in (tmp_path / "path.html").read_text()
-    alone = ParetoPathDisplay.from_path(path, held_out, ax=plt.subplots()[1])
+    alone = path.plot(held_out, ax=plt.subplots()[1])
     assert len(alone.figure_.axes) == 1
     with pytest.raises(InputError, match="points 1 to"):
-        ParetoPathDisplay(path).plot(trees=[0])
+        path.plot(trees=[0])
     with pytest.raises(InputError, match="chosen must be a position"):
         ParetoPathDisplay(path, chosen=len(path))
     with pytest.raises(InputError, match="evaluate this path"):

@@ -9,7 +9,7 @@ import pytest
 
 from policytree import PolicyTree, leaf_summary
 from policytree.exceptions import InputError
-from policytree.plotting import PolicyTreeDisplay, PolicyValueDisplay
+from policytree.plotting import PolicyValueDisplay
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_values_of_the_rows_that_chose_the_tree_say_so():
     leaves = np.flatnonzero(model.tree_.is_leaf)
     for display in (model.plot(), model.plot(leaf_summary=leaf_summary(model, X, rewards))):
         assert all("value" in (text := display.boxes_[k].get_text()) and "(training rows)" in text for k in leaves)
-    assert all("value" not in PolicyTreeDisplay.from_tree(model.tree_).boxes_[k].get_text() for k in leaves)
+    assert all("value" not in model.tree_.plot().boxes_[k].get_text() for k in leaves)
 
 
 def test_a_long_title_is_broken_and_stays_in_the_figure():
@@ -130,7 +130,7 @@ def test_values_are_drawn_with_their_intervals(differences):
     columns = ["value", "lower", "upper", "difference", "difference_lower", "difference_upper"]
     rows = [[3.0, 2.0, 4.0, np.nan, np.nan, np.nan], [1.0, 0.5, 1.5, 2.0, 1.2, 2.8]]
     frame = pd.DataFrame(rows, index=["policy tree", "always a"], columns=columns)
-    display = PolicyValueDisplay.from_table(frame, differences=differences, title="T")
+    display = PolicyValueDisplay(frame).plot(differences=differences, title="T")
     lines, points = display.ax_.collections[:2]
     drawn = {tuple(segment[:, 0]) for segment in lines.get_segments()}
     assert drawn == ({(1.2, 2.8)} if differences else {(2.0, 4.0), (0.5, 1.5)})

@@ -19,7 +19,7 @@ from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
 from policytree.weighting.study_data import StudyData
 from tests.regimes import smart, two_stages
 
-ESTIMATORS = ("doubly_robust", "inverse_probability", "plug_in")
+ESTIMATORS = ("dr", "ipw", "plug_in")
 
 
 class Given(RegressorMixin, BaseEstimator):
@@ -72,7 +72,7 @@ def by_hand(stages, sequence, estimator: str, sign: float = 1.0) -> list[float]:
         for stage, arm in zip(reversed(stages), reversed(sequence), strict=True):
             outcome = float(stage.Y[i]) + later
             if isinstance(stage.T[i], str):
-                expected = 0.0 if estimator == "inverse_probability" else 0.5 * float(stage.X.iloc[i, 0])
+                expected = 0.0 if estimator == "ipw" else 0.5 * float(stage.X.iloc[i, 0])
                 followed = stage.T[i] == arm and estimator != "plug_in"
                 correction = (outcome - expected) / stage.propensity[arm] if followed else 0.0
                 outcome = expected + correction - sign * stage.costs[arm]
@@ -119,7 +119,7 @@ def test_the_regime_by_hand():
     # Every person is judged by the sequence that the trees learnt without them give.
     stages = course(2)
     table = judge(given_models(), stages, sequences=[("A", "A")])
-    every = {each: by_hand(stages, each, "doubly_robust") for each in product("ABC", repeat=2)}
+    every = {each: by_hand(stages, each, "dr") for each in product("ABC", repeat=2)}
     for fit in table.validation.fits(0):
         learn = [_of(stage, fit.train) for stage in stages]
         regime = given_models().fit(learn)
@@ -175,7 +175,7 @@ def test_clusters_are_held_out_whole_and_counted_once():
     table = judge(given_models(), stages, groups=centre, sequences=[("A", "B")])
     for fit in table.validation.fits(0):
         assert not set(centre[fit.train]) & set(centre[fit.test])
-    scores = np.array(by_hand(stages, ("A", "B"), "doubly_robust"))
+    scores = np.array(by_hand(stages, ("A", "B"), "dr"))
     sums = np.bincount(centre, scores - scores.mean())
     found = table.estimates["always A then B"]
     assert found.n_clusters == 20

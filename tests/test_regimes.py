@@ -184,7 +184,7 @@ def test_pairs_of_stumps_by_brute_force(problem):
     assert found.value == best == scores[every, found.choices(0, codes[0]), found.choices(1, codes[1])].sum()
 
 
-@pytest.mark.parametrize("scores", ["doubly_robust", "inverse_probability"])
+@pytest.mark.parametrize("scores", ["dr", "ipw"])
 def test_the_joint_search_is_the_best_pair_and_each_tree_has_its_proof(scores):
     stages = smart()
     regime = fitted(stages, search="joint", joint_scores=scores)

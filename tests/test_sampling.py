@@ -47,7 +47,7 @@ def test_objective_is_the_full_weighted_one(rng):
     expected = w[wrong].sum() + 0.01 * w.sum() * solution.tree.n_leaves
     assert solution.objective == pytest.approx(expected, rel=1e-12)
     assert solution.status is Status.HEURISTIC
-    assert solution.guarantees["sample_size"] == 60
+    assert solution.counters["drawn_rows"] == 60
 
 
 @pytest.mark.parametrize("kind", ["labels", "three actions"])

@@ -79,7 +79,7 @@ def test_automatic_second_opinions_are_of_observational_studies_only():
     assert by_columns(cross_val_policy_value, learner, **data, **options, propensity=0.5).second_opinions == ()
 
 
-@pytest.mark.parametrize("learner", ["linear", "boosted", "linear over arms", "boosted over arms"])
+@pytest.mark.parametrize("learner", ["linear", "boosted", "linear over arms", "boosted over arms", "curved"])
 def test_one_learner_of_outcomes_judges_alone(learner):
     """Its own predictions, untargeted, take the place of the mixture's; probabilities stay those of the mixture."""
     data, new = study(), study(80, 0.0)

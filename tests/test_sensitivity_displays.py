@@ -8,7 +8,6 @@ import pytest
 from policytree.evaluation import marginal_sensitivity, omitted_variable_bounds
 from policytree.evaluation.stability.resamples import Split
 from policytree.exceptions import InputError
-from policytree.plotting import MarginalSensitivityDisplay, OmittedVariableDisplay, PolicyStabilityDisplay
 from tests.test_stability import result
 
 
@@ -31,7 +30,7 @@ def labels(ax):
 def test_the_curve_shows_bounds_interval_and_where_they_end(study):
     gammas = np.linspace(1, 7, 7)
     found = marginal_sensitivity(1, **study, baseline=0, gammas=gammas, random_state=0)
-    display = MarginalSensitivityDisplay.from_result(found, ylabel="effect")
+    display = found.plot(ylabel="effect")
     assert labels(display.ax_) == ["sharp bounds", "simple bounds", "95% interval of the sharp bounds"]
     lines = {line.get_label(): line for line in display.ax_.lines}
     np.testing.assert_allclose(lines["simple bounds"].get_ydata(), [b.lower for b in found.simple])
@@ -40,13 +39,13 @@ def test_the_curve_shows_bounds_interval_and_where_they_end(study):
     assert f"Gamma {found.tipping['sharp'].bounds:.2f}" in [t.get_text() for t in display.ax_.texts]
     assert display.ax_.get_title() == "300 rows, held out" and display.ax_.get_ylabel() == "effect"
     _, ax = plt.subplots()
-    assert MarginalSensitivityDisplay(found).plot(ax=ax, title="mine").ax_ is ax and ax.get_title() == "mine"
+    assert found.plot(ax=ax, title="mine").ax_ is ax and ax.get_title() == "mine"
 
 
 def test_rows_that_chose_the_policy_say_so(study):
     policy = np.resize([0, 1, 1], 300)
     found = marginal_sensitivity(policy, study["Y"], study["T"], propensity=0.5, random_state=0)
-    display = MarginalSensitivityDisplay.from_result(found)
+    display = found.plot()
     assert display.ax_.get_title() == "300 rows, training rows: flattered"
     assert labels(display.ax_) == ["simple bounds"]
 
@@ -62,7 +61,7 @@ def test_omitted_variables(study, kind):
     found = omitted_variable_bounds(
         1, **study, baseline=0, benchmarks=benchmarks(study), multiples=(1, 2), random_state=0
     )
-    display = OmittedVariableDisplay.from_result(found, kind=kind)
+    display = found.plot(kind=kind)
     display.figure_.canvas.draw()
     if kind == "contour":
         assert labels(display.ax_) == ["1, 2 x age", "1, 2 x income"]
@@ -81,11 +80,11 @@ def test_omitted_variables(study, kind):
 def test_values_without_a_baseline_and_without_benchmarks_can_be_drawn(study):
     found = omitted_variable_bounds(1, **study, random_state=0)
     for kind in ("contour", "curve"):
-        OmittedVariableDisplay.from_result(found, kind=kind, largest=0.2).figure_.canvas.draw()
+        found.plot(kind=kind, largest=0.2).figure_.canvas.draw()
     with pytest.raises(InputError, match="kind must be 'contour' or 'curve'"):
-        OmittedVariableDisplay(found).plot(kind="pie")
+        found.plot(kind="pie")
     with pytest.raises(InputError, match="largest must lie between 0 and 1"):
-        OmittedVariableDisplay(found).plot(largest=1.5)
+        found.plot(largest=1.5)
 
 
 def test_the_heat_map_shows_shares(rng):
@@ -94,7 +93,7 @@ def test_the_heat_map_shows_shares(rng):
         rng.integers(0, 3, (3, 20)), splits=splits,
         covariates={"x": np.arange(1.0, 11.0), "town": np.empty(0), "unused": np.arange(4.0)},
     )  # fmt: skip
-    display = PolicyStabilityDisplay.from_stability(found, title="mine")
+    display = found.plot(title="mine")
     left, right = display.axes_
     assert [t.get_text() for t in left.get_yticklabels()] == ["x (100%)", "town (33%)"]
     texts = [t.get_text() for t in left.texts]
@@ -106,16 +105,14 @@ def test_the_heat_map_shows_shares(rng):
     np.testing.assert_allclose(np.sort(image.mean(axis=1)), np.sort(found.arm_shares().mean()))
     assert display.figure_.get_suptitle() == "mine"
     with pytest.raises(InputError, match="n_covariates must be"):
-        PolicyStabilityDisplay(found).plot(n_covariates=0)
+        found.plot(n_covariates=0)
 
 
 def test_long_names_are_cut_and_have_room(rng):
     name = "systolic blood pressure at the first visit after discharge"
     splits = tuple((Split(name, 0, x), Split("town", 1, np.nan, "the " * 20 + "sea")) for x in (2.5, 7.5, 9.5))
     covariates = {name: np.arange(1.0, 11.0), "town": np.empty(0)}
-    display = PolicyStabilityDisplay.from_stability(
-        result(rng.integers(0, 3, (3, 20)), splits=splits, covariates=covariates)
-    )
+    display = result(rng.integers(0, 3, (3, 20)), splits=splits, covariates=covariates).plot()
     display.figure_.canvas.draw()
     left = display.axes_[0]
     assert left.get_yticklabels()[0].get_text() == "systolic blood pressure at … (100%)"
@@ -124,6 +121,6 @@ def test_long_names_are_cut_and_have_room(rng):
 
 
 def test_learners_without_trees_have_people_only(rng):
-    display = PolicyStabilityDisplay.from_stability(result(rng.integers(0, 2, (3, 20))), unit="visits")
+    display = result(rng.integers(0, 2, (3, 20))).plot(unit="visits")
     assert len(display.axes_) == 1
     assert display.axes_[0].get_xlabel() == "20 visits, sorted"

@@ -305,7 +305,7 @@ def test_rows_that_chose_the_policy_have_no_intervals(study):
 
 
 def test_nuisances_of_a_reward_estimator_are_taken_as_they_are(men):
-    fitted = RewardEstimator(method="doubly_robust", random_state=0).fit(men)
+    fitted = RewardEstimator(method="dr", random_state=0).fit(men)
     found = marginal_sensitivity(
         "training", men.Y, men.T, propensity=fitted.propensity_, regression=fitted.regression_,
         baseline="control", random_state=0,

@@ -180,7 +180,7 @@ def test_trees_bring_their_own_nuisances(confounded):
         ({"covariates": ["zzz"]}, "covariates names 'zzz', which is no column; they are strong, weak, none"),
         ({"covariates": "weak"}, r"covariates must be a list of columns; write \['weak'\]"),
         ({"estimator": LinearRegression()}, "LinearRegression is no RewardEstimator"),
-        ({"estimator": RewardEstimator(method="inverse_propensity", cv=2)}, "has not both nuisances"),
+        ({"estimator": RewardEstimator(method="ipw", cv=2)}, "has not both nuisances"),
     ],
 )
 def test_bad_benchmarks_are_one_sentence(confounded, change, words):

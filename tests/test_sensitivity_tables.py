@@ -12,7 +12,6 @@ from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.evaluation import marginal_sensitivity, omitted_variable_bounds
 from policytree.evaluation.sensitivity.repeated_bounds import Repetitions
 from policytree.exceptions import InputError
-from policytree.plotting import MarginalSensitivityDisplay, OmittedVariableDisplay
 from tests.simulations import benchmark_script
 
 N = 200
@@ -129,8 +128,8 @@ def test_the_text_and_the_pictures_say_whose_bounds_these_are(table, given):
     for shown in (str(found), str(omitted)):
         assert "cross-fitting over 3 folds, repeated 3 times" in shown
         assert "rules learnt without the rows they are judged on" in shown
-    assert MarginalSensitivityDisplay.from_result(found).ax_.get_title().endswith("held out")
-    OmittedVariableDisplay.from_result(omitted)
+    assert found.plot().ax_.get_title().endswith("held out")
+    omitted.plot()
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,15 @@ from policytree.weighting.learners import imputer
 from policytree.weighting.stacking import (
     OUTCOME_LEARNERS,
     CovariateScaler,
+    Curves,
     MissingFiller,
     OutcomeStack,
     PropensityStack,
     convex_weights,
+    prepared,
     ridge_path,
 )
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData
 
 
 def test_rare_categories_stay_small_on_the_scale_of_penalties(rng):
@@ -65,6 +67,41 @@ def test_ridges_of_all_penalties_are_scikit_learns(rng, n, p, weighted):
         other = Ridge(alpha=penalty * total, solver="svd").fit(X, y, w)
         np.testing.assert_allclose(coefficients[:, s], other.coef_, rtol=1e-6, atol=1e-9)
         assert intercepts[s] == pytest.approx(other.intercept_)
+
+
+def test_curves_are_hinges_at_quantiles_and_products(rng):
+    X = np.column_stack([rng.permutation(np.arange(60.0)), rng.normal(size=60), rng.integers(0, 2, size=60)])
+    X[3, 1] = np.nan
+    curves = Curves().fit(X)
+    Z = prepared().fit_transform(X)  # three columns, and which values of the second are missing
+    hinges = [np.maximum(Z[:, j, None] - np.sort(Z[:, j])[9:59:10], 0.0) for j in (0, 1)]  # tenth of 60, twentieth, ...
+    pairs = [Z[:, [i]] * Z[:, [j]] for i in range(4) for j in range(i + 1, 4)]
+    np.testing.assert_allclose(curves.transform(X), np.hstack([Z, *hinges, *pairs]), atol=1e-12)
+    beyond, edge = X[:1].copy(), X[:1].copy()
+    beyond[0, 0], edge[0, 0] = 1e6, 59.0
+    np.testing.assert_array_equal(curves.transform(beyond), curves.transform(edge))
+    assert Curves().fit(rng.normal(size=(50, 30))).transform(np.zeros((1, 30))).shape == (1, 180), "hinges only"
+
+
+def test_tables_of_curves_stay_small(rng):
+    many = rng.normal(size=(stacking.MOST_CURVES // 6 + 1, 1))
+    assert "curved" not in OutcomeStack(False)._affordable(many, 2)
+    assert "curved" in OutcomeStack(False)._affordable(many[:-1], 2)
+    assert OutcomeStack(False, ("curved",))._affordable(many, 2) == ("curved",)
+
+
+def test_curved_confounding_leaves_little_bias_in_few_rows():
+    """Who is treated and the outcome depend on the same curve; without that learner the effect is off by .32 (.05)."""
+    off = []
+    for seed in range(8):
+        rng = np.random.default_rng([5201, seed])
+        X = rng.normal(size=(300, 6))
+        curve = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2]
+        T = (rng.uniform(size=300) < 1 / (1 + np.exp(-1.5 * curve))).astype(int)
+        Y = 2.25 * curve + (T - 0.5) * 0.5 * np.sign(X[:, 3]) + rng.normal(size=300)
+        rewards = RewardEstimator(random_state=seed).fit(Y, T, X=X).rewards_.to_numpy()
+        off.append((rewards[:, 1] - rewards[:, 0]).mean())
+    assert abs(np.mean(off)) < 0.2
 
 
 @given(seed=st.integers(0, 10_000), n_columns=st.integers(1, 3), weighted=st.booleans())
@@ -126,11 +163,13 @@ def study(rng, n=240, n_arms=3, binary=False):
 @pytest.mark.parametrize("binary", [False, True])
 def test_no_learner_sees_the_fold_that_it_predicts(rng, binary):
     Z, T, Y = study(rng, binary=binary)
-    seen = observe(Y, T)
+    seen = StudyData.of(Y, T)
     plan = make_folds(len(Y), 4, strata=T, random_state=0)
     other = np.where(plan.fold == 2, 1.0 - Y if binary else Y + 100.0 * rng.normal(size=len(Y)), Y)
     for own, changed in zip(
-        OutcomeStack(binary).fits(Z, seen, plan), OutcomeStack(binary).fits(Z, observe(other, T), plan), strict=True
+        OutcomeStack(binary).fits(Z, seen, plan),
+        OutcomeStack(binary).fits(Z, StudyData.of(other, T), plan),
+        strict=True,
     ):
         np.testing.assert_array_equal(own.of_fold(2)[1], changed.of_fold(2)[1])
         assert (own.of_fold(1)[1] != changed.of_fold(1)[1]).any()
@@ -140,7 +179,7 @@ def test_no_learner_sees_the_fold_that_it_predicts(rng, binary):
 def test_fold_models_predict_their_fold_as_out_of_fold(rng, binary):
     """What new rows are told is what the rows of a fold were told by the models that missed them."""
     Z, T, Y = study(rng, binary=binary)
-    seen = observe(Y, T)
+    seen = StudyData.of(Y, T)
     plan = make_folds(len(Y), 4, strata=T, random_state=0)
     stack, chances = OutcomeStack(binary), PropensityStack()
     arms = chances.mixed([fit.run() for fit in chances.fits(Z, seen, plan)], seen)
@@ -198,7 +237,7 @@ def test_targeting_leaves_the_weighted_residuals_without_a_mean(rng):
     e = 1 / (1 + np.exp(-1.5 * np.sign(Z[:, 0] * Z[:, 1])))
     T = (rng.random(n) < e).astype(int)
     Y = 3.0 * np.sign(Z[:, 0] * Z[:, 1]) + rng.normal(size=n)
-    seen, plan = observe(Y, T), make_folds(n, 5, strata=T, random_state=0)
+    seen, plan = StudyData.of(Y, T), make_folds(n, 5, strata=T, random_state=0)
     stack, chances = OutcomeStack(False), np.column_stack([1 - e, e])
     fits = [fit.run() for fit in stack.fits(Z, seen, plan)]
     plain, targeted = (stack.mixed(fits, Z, seen, by)[0] for by in (None, chances))

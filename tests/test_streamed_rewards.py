@@ -197,7 +197,7 @@ def test_outcomes_of_zero_and_one_take_classifiers(rows, tmp_path):
 def test_known_propensities(rows, tmp_path, form):
     rows = rows.assign(arm=np.where(rows["arm"] == "a", "a", "b"), q=1 - rows.p)
     given = {"number": 0.5, "column": "p", "columns": {"a": "q", "b": "p"}, "mapping": {"a": 0.6, "b": 0.4}}[form]
-    estimator = RewardEstimator(method="inverse_propensity", cv=2, random_state=0)
+    estimator = RewardEstimator(method="ipw", cv=2, random_state=0)
     scores = stream_rewards(
         estimator, rows, ["x"], outcome="y", treatment="arm", propensity=given, directory=tmp_path / "s", held_out=0.0
     )
@@ -214,7 +214,7 @@ def test_small_known_propensities_are_used_and_told(rows, tmp_path):
         OverlapWarning, match="given propensity of treatment b is below min_propensity=0.2 in 300 of 300"
     ):
         scores = stream_rewards(
-            RewardEstimator(method="inverse_propensity", cv=2, min_propensity=0.2), rows, ["x"], outcome="y",
+            RewardEstimator(method="ipw", cv=2, min_propensity=0.2), rows, ["x"], outcome="y",
             treatment="arm", propensity={"a": 0.9, "b": 0.1}, directory=tmp_path / "s",
         )  # fmt: skip
     assert scores.n_clipped == 0
@@ -226,7 +226,7 @@ def test_one_number_other_than_a_half_needs_a_label_as_in_memory(rows, tmp_path)
         InputError, match=r"propensity=0.4 may be .* a=0.4,b=0.6 or b=0.4,a=0.6.*shares are a 0\.\d+, b"
     ):
         stream_rewards(
-            RewardEstimator(method="inverse_propensity", cv=2), rows, ["x"], outcome="y", treatment="arm",
+            RewardEstimator(method="ipw", cv=2), rows, ["x"], outcome="y", treatment="arm",
             propensity=0.4, directory=tmp_path / "s",
         )  # fmt: skip
 
@@ -308,8 +308,8 @@ def test_what_cannot_be_scored_is_refused(rows, tmp_path):
         ({"estimator": RewardEstimator(cv=[0, 1])}, "number of folds"),
         ({"estimator": RewardEstimator(n_repeats=2)}, "cross-fitted once"),
         ({"estimator": RewardEstimator(estimand="overlap")}, "about all rows"),
-        ({"estimator": RewardEstimator(method="self_normalized")}, "row by row"),
-        ({"estimator": RewardEstimator(method="magic")}, "method must be 'direct', 'doubly_robust'"),
+        ({"estimator": RewardEstimator(method="ipw_normalized")}, "row by row"),
+        ({"estimator": RewardEstimator(method="magic")}, "method must be 'dr', 'dr_normalized'"),
         ({"estimator": RewardEstimator(cv=2, min_propensity=0.4)}, "min_propensity must lie"),
         ({"X": "x"}, "list of column names"),
         ({"X": ["x", "y"]}, "'y' has two roles"),
@@ -320,7 +320,7 @@ def test_what_cannot_be_scored_is_refused(rows, tmp_path):
         ({"fit_rows": 1}, r"\(1 rows\) holds one treatment only; raise fit_rows"),
         ({"propensity": [0.5, 0.5]}, "propensity must be a number"),
         ({"propensity": 0.5}, "3 treatments"),
-        ({"estimator": RewardEstimator(method="direct", cv=2), "propensity": 0.5}, "does not use propensity"),
+        ({"estimator": RewardEstimator(method="regression", cv=2), "propensity": 0.5}, "does not use propensity"),
         ({"source": rows.assign(y=np.nan)}, "'y' of outcome is missing or infinite in row 0"),
         ({"source": rows.assign(arm=None)}, "no value in row 0"),
         ({"source": rows.assign(arm="a")}, "holds a only"),

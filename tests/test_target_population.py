@@ -36,8 +36,7 @@ from policytree.evaluation import (
 )
 from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.plotting import TargetOverlapDisplay
-from policytree.weighting.study_data import StudyData, by_columns, observe
+from policytree.weighting.study_data import StudyData, by_columns
 
 SHIFT = np.array([0.7, -0.5, 0.0])
 
@@ -477,7 +476,7 @@ def test_the_check_of_a_study_reads_the_study_alone(study):
 
 
 def test_labels_and_codes_of_a_stacked_study():
-    seen = observe([1.0, 2.0, None, 3.0], [True, False, None, True], study=[1, 1, 0, 1])
+    seen = StudyData.of([1.0, 2.0, None, 3.0], [True, False, None, True], study=[1, 1, 0, 1])
     assert seen.treatments.tolist() == [False, True] and seen.arm.tolist() == [1, 0, 0, 1]
     assert seen.of_study().y.tolist() == [1.0, 2.0, 3.0] and seen.of_study().sample_weight is None
     assert seen.rows(np.array([2, 3])).study.tolist() == [False, True]
@@ -552,8 +551,8 @@ def test_a_small_target_is_refused_with_the_folds_that_it_allows():
 def test_what_has_no_meaning_with_a_target(study):
     X, T, Y, target = study
     for settings, words in (
-        ({"estimand": "treated"}, "leave estimand at 'all'"), ({"method": "direct"}, "doubly robust only"),
-        ({"max_target_weight": 1.0}, "must be larger than 1"), ({"method": "doubly_robust_normalized"}, "robust only"),
+        ({"estimand": "treated"}, "leave estimand at 'all'"), ({"method": "regression"}, "doubly robust only"),
+        ({"max_target_weight": 1.0}, "must be larger than 1"), ({"method": "dr_normalized"}, "robust only"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=words):
             RewardEstimator(**settings).fit(StudyData.of(Y, T, X=X, target_X=target))
@@ -588,7 +587,7 @@ def test_overlap_by_hand(study):
     assert found.balance.loc["a"].tolist() == pytest.approx([before, after])
     assert abs(after) < 0.15 < before
     assert "300 rows of the study are as good as" in str(found)
-    display = TargetOverlapDisplay(found).plot()
+    display = found.plot()
     assert len(display.ax_.patches) == 2
 
 

@@ -14,7 +14,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, load_dataset
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.weighting.study_data import StudyData, by_columns, observe
+from policytree.weighting.study_data import StudyData, by_columns
 from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
 from policytree.weighting.time_to_event.outcome import TARGETS, TimeToEvent
 from policytree.weighting.time_to_event.product_limit import numbers_at_risk, product_limit
@@ -434,7 +434,7 @@ EVENT = np.tile([1, 1, 0, 1, 0, 1], N // 6)
 def test_one_sentence_for_what_cannot_be_used(changed, words):
     arguments = {"Y": TIME, "T": ARM, "event": EVENT} | changed
     with pytest.raises(InputError, match=words):
-        observe(**arguments)
+        StudyData.of(**arguments)
 
 
 @pytest.mark.parametrize("random_state", range(6))
@@ -483,7 +483,7 @@ def test_outcomes_of_true_and_false_may_be_missing(rng):
 
 
 def test_the_default_horizon_is_where_a_tenth_of_every_arm_is_followed():
-    observed = observe(TIME, ARM, event=EVENT)
+    observed = StudyData.of(TIME, ARM, event=EVENT)
     h = observed.times.horizon
     assert observed.times.default_horizon
     followed = [((k == ARM) & (h <= TIME)).sum() for k in (0, 1)]
@@ -541,7 +541,7 @@ def test_visits_with_a_few_times_in_between_are_discrete_time():
     X, T, until, censoring = visits(2000, 0)
     asked = {"X": X, "event": until <= censoring, "horizon": 80.0, "propensity": 0.5}
     time = np.minimum(until, censoring)
-    observed = observe(time, T, event=until <= censoring, horizon=80.0)
+    observed = StudyData.of(time, T, event=until <= censoring, horizon=80.0)
     grid = make_grid(observed.times)
     assert grid.tied and grid.edges.tolist() == [*range(0, 79, 6), 80]
     errors = [
@@ -587,7 +587,7 @@ def test_weighting_mends_what_missing_outcomes_bias(rng):
         RewardEstimator().fit(gaps, T, X=X)
 
 
-@pytest.mark.parametrize("method", ["doubly_robust", "inverse_propensity", "direct"])
+@pytest.mark.parametrize("method", ["dr", "ipw", "regression"])
 def test_few_gaps_in_a_small_trial_of_binary_outcomes(method, rng):
     n = 200
     X = pd.DataFrame({"age": rng.integers(20, 80, n), "site": rng.choice(["a", "b", "rare"], n, p=[0.6, 0.38, 0.02])})
@@ -718,7 +718,7 @@ def test_horizons_count_known_outcomes_and_not_those_at_risk():
     event, time = (time <= censored).astype(int), np.minimum(time, censored)
     first = T == 1
     assert ((event == 1) | (time >= 365))[first].sum() == 68 and (time >= 365)[first].sum() == 0
-    model = RewardEstimator(method="inverse_propensity", random_state=0)
+    model = RewardEstimator(method="ipw", random_state=0)
     rewards = model.fit_predict(StudyData.of(time, T, event=event, horizon=365, propensity=0.5))
     assert rewards.shape == (n, 2) and np.isfinite(rewards.to_numpy()).all()
     # Nobody was censored: by default the outcome is the whole time, and not the time up to its ninth decile.

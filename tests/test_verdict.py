@@ -330,10 +330,22 @@ def test_a_rule_is_said_in_a_sentence():
     X = pd.DataFrame({"age": [20.0, 30.0, 60.0, 70.0], "sex": ["f", "m", "f", "m"]})
     rewards = pd.DataFrame({"drug": [1.0, 1.0, 0.0, 0.0], "none": [0.0, 0.0, 1.0, 1.0]})
     tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
-    assert rule_sentence(tree) == "Give drug to those with age ≤ 45, none to the others."
+    assert rule_sentence(tree) == "If age is at most 45, give drug; otherwise give none."
     by_sex = pd.DataFrame({"drug": [1.0, 0.0, 0.0, 0.0], "none": [0.0, 1.0, 1.0, 1.0]})
-    assert rule_sentence(PolicyTree(max_depth=2).fit(X, by_sex).tree_).startswith("Give drug to those with age ≤ 25")
+    assert rule_sentence(PolicyTree(max_depth=2).fit(X, by_sex).tree_) == (
+        "If age is at most 25, give drug; otherwise give none."
+    )
     assert rule_sentence(PolicyTree(max_depth=0).fit(X, rewards.assign(drug=9.0)).tree_) == "Give drug to everybody."
+    wards = pd.DataFrame({"ward": list("abca")})
+    found = rule_sentence(PolicyTree(max_depth=1).fit(wards, by_sex.assign(drug=[1.0, 0.0, 0.0, 1.0])).tree_)
+    assert found == "If ward is a, give drug; otherwise give none."
+
+
+def test_paths_to_one_treatment_stand_together():
+    X = pd.DataFrame({"age": [20.0, 30.0, 60.0, 70.0] * 2, "sex": ["f"] * 4 + ["m"] * 4})
+    old = pd.DataFrame({"drug": [0.0, 0, 1, 0, 0, 0, 0, 0], "none": [1.0, 1, 0, 1, 1, 1, 1, 1]})
+    found = rule_sentence(PolicyTree(max_depth=3).fit(X, old).tree_)
+    assert "age is over 45 and at most 65" in found and "sex is" in found and found.endswith("; otherwise give none.")
 
 
 def test_a_rule_that_differs_from_nothing_has_no_interval_and_no_power():

@@ -102,8 +102,8 @@ def test_bad_input_gets_one_sentence(change, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"method": "magic"}, "method must be .*'direct', 'doubly_robust'"),
-        ({"method": None}, "method must be .*'direct', 'doubly_robust'.* got None"),
+        ({"method": "magic"}, "method must be 'dr', 'dr_normalized'"),
+        ({"method": None}, "method must be 'dr', 'dr_normalized'.* got None"),
         ({"min_propensity": None}, "min_propensity must lie in .* got None"),
         ({"model_regression": Speechless()}, "Speechless predicts 4 missing or infinite values"),
         ({"model_propensity": Overconfident()}, "Overconfident gives probabilities that sum to 1.8"),

@@ -127,7 +127,7 @@ def test_logit_equals_an_unpenalised_logistic_regression(n_arms, rng):
 def test_logit_as_the_propensity_model(rng):
     X = rng.normal(size=(300, 2))
     T = (X[:, 0] + rng.logistic(size=300) > 0).astype(int)
-    fitted = RewardEstimator(model_propensity=LogitPropensity(), method="inverse_propensity", random_state=0)
+    fitted = RewardEstimator(model_propensity=LogitPropensity(), method="ipw", random_state=0)
     fitted.fit(rng.normal(size=300), T, X=X)
     out = fitted.folds_ == 0
     by_hand = sm.Logit(T[~out], sm.add_constant(X[~out])).fit(disp=False).predict(sm.add_constant(X[out]))

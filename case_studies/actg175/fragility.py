@@ -1,7 +1,7 @@
 """ACTG 175: what the conclusions survive: a broken randomisation, another sample, an honest look.
 
 Public interface used: DRPolicyTree, cross_val_policy_value (optimism), marginal_sensitivity, omitted_variable_bounds,
-policy_stability, MarginalSensitivityDisplay, PolicyStabilityDisplay.
+policy_stability.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ACTG 175: the other trees that would have done as well on these patients, and what it costs not to ask for age.
 
-Public interface used: DRPolicyTree, near_ties, NearTiesDisplay.
+Public interface used: DRPolicyTree, near_ties.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ACTG 175: which patients first if the better drugs are scarce, and what a tolerable burden of side effects buys.
 
-Public interface used: held_out_rewards, rank_average_treatment_effect, qini_curve, TOCDisplay, QiniCurveDisplay.
+Public interface used: held_out_rewards, rank_average_treatment_effect, qini_curve.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from whom_first import compared
 from policytree import DRPolicyTree, held_out_rewards
 from policytree.evaluation import qini_curve
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
-from policytree.plotting import QiniCurveDisplay, TOCDisplay
 
 FIRST, OTHERS = "ZDV+ddI", "ZDV"
 BURDENS = (2.0, 5.0, 10.0, 15.0)  # CD4 cells that side effects may be worth, per patient, beyond those of zidovudine
@@ -58,7 +57,7 @@ def _show_order(study, held: HeldOutRewards, X: pd.DataFrame, promised: pd.DataF
         f"{curve['upper']:.1f}] more than the average patient."
     )
     title = f"ACTG 175: {FIRST} instead of {OTHERS}, whom first (held out)"
-    study.figure(TOCDisplay.from_ranking(autoc, title=title, unit="CD4 cells").figure_, "whom_first")
+    study.figure(autoc.plot(title=title, unit="CD4 cells").figure_, "whom_first")
 
 
 def data_rows(held: HeldOutRewards) -> pd.Index:
@@ -96,7 +95,8 @@ def _show_budgets(study, held: HeldOutRewards, promised: pd.DataFrame, costs: Ma
             f"{needed.upper:.1f}]."
         )
     title = "ACTG 175: what a burden of side effects buys (held out)"
-    display = QiniCurveDisplay.from_curves(
-        {**curves, "by lots": lots}, title=title, unit="CD4 cells", xlabel="side effects per patient, beyond ZDV's"
-    )
+    display = plan.plot(
+        "by predicted outcomes", beside={"by the tree's leaves": curves["by the tree's leaves"], "by lots": lots},
+        title=title, unit="CD4 cells", xlabel="side effects per patient, beyond ZDV's",
+    )  # fmt: skip
     study.figure(display.figure_, "burdens")

@@ -1,7 +1,7 @@
 """ACTG 175: four HIV treatments, CD4 cells after 20 weeks; which for whom if side effects cost something.
 
-Public interface used: load_dataset, RewardEstimator, PolicyTree, DRPolicyTree, cross_val_policy_value, policy_value,
-PolicyTreeDisplay, PolicyValueDisplay; in priorities.py rankings and cost curves.
+Public interface used: load_dataset, RewardEstimator, PolicyTree, DRPolicyTree, cross_val_policy_value,
+policy_value; in priorities.py rankings and cost curves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from policytree import (
     load_dataset,
     policy_value,
 )
-from policytree.plotting import PolicyTreeDisplay, PolicyValueDisplay
 
 # Our assumption, not the trial's: how many CD4 cells per cubic mm a patient would give up to be spared each drug.
 DRUG_COSTS = {"zidovudine": 10.0, "didanosine": 20.0, "zalcitabine": 20.0}
@@ -115,7 +114,7 @@ def show_trees(study, data, rewards) -> dict[int, PolicyTree]:
         study.show(f"depth {depth}: {tree.status_.name.lower()}, gap {tree.optimality_gap_:g}; mean on the rows that "
                    f"chose it (flattered) {tree.objective_value_:.1f}\n")  # fmt: skip
         title = f"ACTG 175, depth {depth}: CD4 at 20 weeks net of side effects"
-        picture = PolicyTreeDisplay.from_tree(tree.tree_, title=title, treatment_colors=COLORS, unit="patients")
+        picture = tree.tree_.plot(title=title, treatment_colors=COLORS, unit="patients")
         study.figure(picture.figure_, f"tree_depth_{depth}")
         trees[depth] = tree
     priced = PolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, regularization=LEAF_PRICE)
@@ -153,7 +152,7 @@ def show_values(study, data) -> None:
     gain = table.difference(PRICED, "always ZDV+ddI")
     study.show(f"'{PRICED}' minus ZDV+ddI for all: {gain.value:.1f} [{gain.lower:.1f}, {gain.upper:.1f}]")
     title = "ACTG 175: CD4 at 20 weeks net of side effects, held out"
-    study.figure(PolicyValueDisplay.from_table(table, title=title).figure_, "held_out_values")
+    study.figure(table.plot(title=title).figure_, "held_out_values")
 
 
 def show_greedy_gap(study, data, rewards, trees) -> None:

@@ -26,7 +26,6 @@ from policytree import PolicyTree, RewardEstimator, Study, average_effect, load_
 from policytree.diagnostics import overlap_table
 from policytree.evaluation import omitted_variable_bounds
 from policytree.exceptions import OverlapWarning
-from policytree.plotting import PolicyTreeDisplay
 
 SMALLEST = 30  # women with and without hormone therapy in a leaf
 HORIZONS = (3.0, 5.0)  # years
@@ -104,7 +103,7 @@ def show_rule(study, clinic: Study, trial: Study, in_trial: RewardEstimator) -> 
             if estimand == "overlap" and depth == 2:
                 study.show(f"{tree.export_text()}\n")
                 title = "Rotterdam: hormone therapy, years without recurrence, of five"
-                study.figure(PolicyTreeDisplay.from_tree(tree.tree_, title=title, unit="women").figure_, "tree")
+                study.figure(tree.tree_.plot(title=title, unit="women").figure_, "tree")
     study.show("What these rules bring in the trial, in years, against treating nobody and everybody:")
     study.table(pd.DataFrame(rows), "rules_in_trial", digits=2, index=False)
 

@@ -1,6 +1,6 @@
 """Credit: whom to lend to if a bad loan costs more than a lost customer, and what doing without some columns costs.
 
-Public interface used: CostSensitiveTreeClassifier, near_ties, NearTiesDisplay. What both studies of
+Public interface used: CostSensitiveTreeClassifier, near_ties. What both studies of
 decisions share is in ../decisions.py.
 """
 

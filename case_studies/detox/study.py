@@ -1,7 +1,7 @@
 """Readmission after detoxification: a clinic that links people to a doctor, who gains, and half of the interviews lost.
 
 Public interface used: MayBeMissing, Offered, RewardEstimator, policy_difference, instrument_summary,
-heterogeneity_test, PolicyTree, cross_val_policy_value, PolicyValueDisplay.
+heterogeneity_test, PolicyTree, cross_val_policy_value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from policytree import (
 from policytree.datasets.files import packaged_frame
 from policytree.evaluation import instrument_summary
 from policytree.exceptions import OverlapWarning
-from policytree.plotting import PolicyValueDisplay
 from policytree.study import MayBeMissing, Offered
 
 CLINIC, USUAL = "clinic", "usual care"
@@ -181,7 +180,7 @@ def show_rules(study, half_years: pd.DataFrame, fitted: RewardEstimator) -> None
     shown = found.to_frame()[["value", "lower", "upper", "difference", "difference_lower", "difference_upper"]]
     study.table(shown, "held_out_values")
     title = "Readmitted per half-year, held out"
-    study.figure(PolicyValueDisplay.from_table(found, title=title, xlabel="per cent").figure_, "held_out_values")
+    study.figure(found.plot(title=title, xlabel="per cent").figure_, "held_out_values")
 
 
 def main(study) -> None:

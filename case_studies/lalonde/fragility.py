@@ -16,7 +16,6 @@ from policytree import DRPolicyTree, RewardEstimator
 from policytree.diagnostics import crump_trimming
 from policytree.evaluation import nuisances_without, omitted_variable_bounds
 from policytree.exceptions import OverlapWarning
-from policytree.plotting import OmittedVariableDisplay
 
 TRAIN, NOT = "training", "control"
 SMALLEST = 20
@@ -39,7 +38,7 @@ def show_sample(study, label: str, data: dict, file: str, covariates: dict[str, 
     omitted = omitted_variable_bounds(TRAIN, data["Y"], data["T"], baseline=NOT, benchmarks=benchmarks, **given)
     study.show(f"{label}:\n{omitted}\n")
     draw_confounding(study, TRAIN, NOT, data, nuisances, f"confounding_{file}", "training - control, dollars")
-    study.figure(OmittedVariableDisplay.from_result(omitted).figure_, f"omitted_{file}")
+    study.figure(omitted.plot().figure_, f"omitted_{file}")
 
 
 def trimmed(data: dict) -> dict:

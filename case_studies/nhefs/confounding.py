@@ -10,7 +10,6 @@ from nhefs.priorities import QUIT, SMOKE
 
 from policytree import Study
 from policytree.evaluation import nuisances_without, omitted_variable_bounds
-from policytree.plotting import OmittedVariableDisplay
 
 COVARIATES = {
     "age": ["age"],
@@ -33,4 +32,4 @@ def show_hidden_confounders(study, data: Study, fitted) -> None:
     given = {"propensity": fitted.propensity_, "regression": fitted.regression_, "random_state": 0}
     omitted = omitted_variable_bounds(QUIT, **rows, baseline=SMOKE, benchmarks=benchmarks, **given)
     study.show(f"quitting against smoking on:\n{omitted}\n")
-    study.figure(OmittedVariableDisplay.from_result(omitted).figure_, "omitted")
+    study.figure(omitted.plot().figure_, "omitted")

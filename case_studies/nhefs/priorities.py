@@ -1,6 +1,6 @@
 """NHEFS: whom to help first with weight, if a programme for people who quit has few places.
 
-Public interface used: rank_average_treatment_effect, TOCDisplay.
+Public interface used: rank_average_treatment_effect.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from whom_first import compared
 
 from policytree import Study
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
-from policytree.plotting import TOCDisplay
 
 QUIT, SMOKE = "quit", "smoke on"
 
@@ -33,4 +32,4 @@ def show_priorities(study, data: Study, held: HeldOutRewards) -> None:
     )
     study.table(table, "priorities", digits=2)
     title = "NHEFS: kilograms that quitting adds, whom first (held out)"
-    study.figure(TOCDisplay.from_ranking(autoc, title=title, unit="kg").figure_, "whom_first")
+    study.figure(autoc.plot(title=title, unit="kg").figure_, "whom_first")

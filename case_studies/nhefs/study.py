@@ -2,7 +2,7 @@
 
 Public interface used: load_dataset, check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
 CovariateBalanceDisplay, policy_difference, average_effect, heterogeneity_test, DRPolicyTree, PolicyTree,
-cross_val_policy_value, PolicyValueDisplay, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
+cross_val_policy_value, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
 confounders in confounding.py.
 """
 
@@ -32,7 +32,7 @@ from policytree import (
 from policytree.diagnostics import balance_table, overlap_table
 from policytree.evaluation.estimates import Estimate, influence_estimate
 from policytree.exceptions import BalanceWarning, InputError
-from policytree.plotting import CovariateBalanceDisplay, OverlapDisplay, PolicyValueDisplay
+from policytree.plotting import CovariateBalanceDisplay, OverlapDisplay
 
 # Hernan and Robins (2020), "Causal Inference: What If", sections 12.1, 12.2 and 13.3: kilograms, 95% intervals, the
 # same 1,566 people. Nothing but the table "effects" uses them.
@@ -182,7 +182,7 @@ def show_values(study, data: Study) -> None:
     study.show(f"{done}\n")
     done.to_frame().to_csv(study.results / "held_out_values.csv", float_format="%.10g", lineterminator="\n")
     labels = {"title": "NHEFS, people who did not choose the rule", "xlabel": "kg gained, and the price of help"}
-    study.figure(PolicyValueDisplay.from_table(done, **labels).figure_, "held_out_values")
+    study.figure(done.plot(**labels).figure_, "held_out_values")
 
 
 def show_worths(study, data: Study, held) -> None:

@@ -1,7 +1,6 @@
 """RAND: what the conclusions survive: hidden confounding, another sample, an honest look.
 
-Public interface used: DRPolicyTree, cross_val_policy_value (optimism), marginal_sensitivity, policy_stability,
-MarginalSensitivityDisplay, PolicyStabilityDisplay.
+Public interface used: DRPolicyTree, cross_val_policy_value (optimism), marginal_sensitivity, policy_stability.
 """
 
 from __future__ import annotations

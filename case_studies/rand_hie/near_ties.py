@@ -1,6 +1,6 @@
 """RAND: the other trees that would have done as well on these person-years, and what it costs not to ask for age.
 
-Public interface used: DRPolicyTree, near_ties, NearTiesDisplay.
+Public interface used: DRPolicyTree, near_ties.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """RAND: whom to give free care first, and how many more visits a dollar buys where spending is an outcome itself.
 
-Public interface used: held_out_rewards, rank_average_treatment_effect, qini_curve, TOCDisplay, QiniCurveDisplay.
+Public interface used: held_out_rewards, rank_average_treatment_effect, qini_curve.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from whom_first import compared
 from policytree import RewardEstimator, held_out_rewards, policy_difference
 from policytree.evaluation import qini_curve
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
-from policytree.plotting import QiniCurveDisplay, TOCDisplay
 
 FIRST, OTHERS = "free", "95%"
 BUDGETS = (10.0, 20.0, 40.0, 60.0)  # dollars a person-year more than under the 95% plan
@@ -54,7 +53,7 @@ def _show_order(study, visits: HeldOutRewards, X: pd.DataFrame) -> None:
         f"{difference.upper:.2f}], paired."
     )
     title = "RAND: free care instead of the 95% plan, whom first (held out)"
-    study.figure(TOCDisplay.from_ranking(autoc, title=title, unit="visits a year").figure_, "whom_first")
+    study.figure(autoc.plot(title=title, unit="visits a year").figure_, "whom_first")
 
 
 def _show_budgets(study, visits: HeldOutRewards, spending: HeldOutRewards) -> None:
@@ -87,8 +86,9 @@ def _show_budgets(study, visits: HeldOutRewards, spending: HeldOutRewards) -> No
         + ", ".join(f"{arm} to {s:.0%}" for arm, s in shares.items())
         + "."
     )
-    display = QiniCurveDisplay.from_curves(
-        {"most predicted visits per dollar first": plan, "without telling people apart": lots},
+    display = plan.plot(
+        "most predicted visits per dollar first",
+        beside={"without telling people apart": lots},
         title="RAND: what a dollar buys (held out)",
         unit="visits a year",
         xlabel="dollars a person-year beyond the 95% plan",

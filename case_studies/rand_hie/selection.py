@@ -1,7 +1,6 @@
 """RAND: how far those who refused a plan, or left it, could undo that free care brings more visits and costs more.
 
-Public interface used: RewardEstimator, policy_difference, marginal_sensitivity, omitted_variable_bounds,
-OmittedVariableDisplay.
+Public interface used: RewardEstimator, policy_difference, marginal_sensitivity, omitted_variable_bounds.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from rand_hie.study import persons, ridge, tables
 
 from policytree import RewardEstimator
 from policytree.evaluation import omitted_variable_bounds
-from policytree.plotting import OmittedVariableDisplay
 
 FREE, OLD = "free", "95%"
 UNITS = {"visits": "visits a person-year", "spending": "dollars a person-year"}
@@ -40,4 +38,4 @@ def main(study) -> None:
         study.show(f"{outcome}:\n{bounds}\n")
         if outcome == "visits":
             draw_confounding(study, FREE, OLD, data, fitted, "selection_gamma", f"{FREE} - {OLD}, {unit}")
-            study.figure(OmittedVariableDisplay.from_result(bounds).figure_, "selection_omitted")
+            study.figure(bounds.plot().figure_, "selection_omitted")

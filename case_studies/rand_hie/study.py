@@ -21,7 +21,6 @@ from policytree import DRPolicyTree, PolicyTree, RewardEstimator, load_dataset, 
 from policytree.evaluation.estimates import Estimate, repeated_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best
 from policytree.exceptions import OverlapWarning
-from policytree.plotting import PolicyTreeDisplay
 
 PRICES = (0, 20, 40, 60, 80, 120)  # what one face-to-face visit is worth, dollars
 SHOWN = (0, 60, 120)
@@ -204,7 +203,7 @@ def show_trees(study, frame, X, rewards) -> pd.DataFrame:
             study.show(f"A visit is worth {price} dollars ({tree.status_.name.lower()}, gap {tree.optimality_gap_:g}):")
             study.show(tree.export_text() + "\n")
             title = f"RAND: a visit worth {price} dollars"
-            display = PolicyTreeDisplay.from_tree(tree.tree_, title=title, treatment_colors=COLORS, unit="person-years")
+            display = tree.tree_.plot(title=title, treatment_colors=COLORS, unit="person-years")
             study.figure(display.figure_, f"tree_price_{price}")
     table = pd.DataFrame(rows)
     study.show("Share of person-years per plan:")

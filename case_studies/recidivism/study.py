@@ -1,6 +1,6 @@
 """Recidivism: whom to supervise if mistakes cost, without race, sex and age, and what leaving them out costs.
 
-Public interface used: CostSensitiveTreeClassifier, near_ties, NearTiesDisplay. What both studies of
+Public interface used: CostSensitiveTreeClassifier, near_ties. What both studies of
 decisions share is in ../decisions.py; other prices of mistakes, and Broward County, are in others.py.
 """
 

@@ -1,7 +1,7 @@
 """Small classes in Tennessee: who gains, what a percentile point costs, and whom to seat first if seats are few.
 
 Public interface used: RewardEstimator (propensity by school), MayBeMissing, policy_difference, heterogeneity_test,
-held_out_rewards, rank_average_treatment_effect, TOCDisplay; prices and trees are in ../worth.py.
+held_out_rewards, rank_average_treatment_effect; prices and trees are in ../worth.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from worth import Worths, show_prices, show_trees, show_values
 from policytree import RewardEstimator, Study, held_out_rewards, heterogeneity_test, policy_difference
 from policytree.datasets.files import packaged_frame
 from policytree.evaluation.estimates import Estimate, influence_estimate
-from policytree.plotting import TOCDisplay
 from policytree.study import MayBeMissing
 
 REGULAR, AIDE, SMALL = "regular", "regular+aide", "small"
@@ -203,7 +202,7 @@ def show_first(study, frame: pd.DataFrame) -> None:
     study.show(f"{len(held.rows):,} children in {rows['school'].nunique()} schools judge what the others taught.")
     study.table(table, "priorities", digits=2)
     title = "Points that a small class adds, whom first (held out)"
-    study.figure(TOCDisplay.from_ranking(autoc, title=title, unit="points").figure_, "whom_first")
+    study.figure(autoc.plot(title=title, unit="points").figure_, "whom_first")
 
 
 def main(study) -> None:

@@ -1,6 +1,6 @@
 """Two decisions in a simulated sequential trial (SMART): what a regime is worth, beside the known truth.
 
-Public interface used: DRPolicyTree, TreatmentRegime, cross_val_regime_value, RegimeDisplay, RegimeReport. The trial is
+Public interface used: DRPolicyTree, TreatmentRegime, cross_val_regime_value, RegimeReport. The trial is
 simulated, since no sequential trial may be passed on; so the best regime, and the true value of every rule, are known.
 """
 

@@ -174,7 +174,7 @@ def learnt(frame: pd.DataFrame, way: str, draw: int) -> list[dict]:
     options = {"X": X.iloc[learn], "W": W.iloc[learn], "groups": frame["site"].iloc[learn]}
     known = pd.DataFrame(chances, columns=list(DOSES), index=frame.index)[sorted(DOSES)]
     fitted = fitted_of(seen[learn], arms[learn], **options)
-    weighted = RewardEstimator(method="inverse_propensity", random_state=0).fit(
+    weighted = RewardEstimator(method="ipw", random_state=0).fit(
         seen[learn], arms[learn], propensity=known.iloc[learn], groups=options["groups"]
     )
     full = right(frame)[sorted(DOSES)].iloc[learn]

@@ -19,10 +19,12 @@ from policytree import __version__
 from policytree.cli.records import Job, Result
 from policytree.cli.study import OUTCOME_OPTIONS, options_of
 from policytree.cli.study_options import StudyOptions
+from policytree.common.validation import is_real
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.summary import TRAINING_ROWS, LeafValue, leaf_values
 from policytree.evaluation.policy_value.verdict import Reason
+from policytree.evaluation.stability.tables import fragile_text
 from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.regimes.export import FORMAT as REGIME
@@ -341,6 +343,21 @@ def saved_values(saved: dict[str, Any]) -> dict[int, LeafValue]:
         return {int(leaf): LeafValue.from_dict(fields) for leaf, fields in (values or {}).items()}
     except MALFORMED as problem:
         raise InputError("Field 'held_out_leaf_values' of the saved tree must hold a value for each leaf.") from problem
+
+
+def saved_fragile(saved: dict[str, Any], tree: Tree) -> dict[int, str]:
+    """Of leaves that other people would not have given, what is said of them, if a tree file has them.
+
+    Raises
+    ------
+    InputError
+        If the file has something else in their place.
+    """
+    shares = saved.get("fragile_leaves") or {}
+    leaves = {str(leaf) for leaf in np.flatnonzero(tree.is_leaf)}
+    if not isinstance(shares, dict) or not set(shares) <= leaves or not all(map(is_real, shares.values())):
+        raise InputError("Field 'fragile_leaves' of the saved tree must hold a share of resamples by leaf.")
+    return {int(leaf): fragile_text(share) for leaf, share in shares.items()}
 
 
 def read_saved(path: str | os.PathLike) -> Any:

@@ -143,18 +143,49 @@ def plot(
         str, typer.Option("--output", "-o", metavar="FILE", help="Picture to write: .png, .pdf or .svg.")
     ] = "tree.png",
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title over the picture.")] = None,
+    width: Annotated[
+        str | None,
+        typer.Option(
+            metavar="column|page|INCHES",
+            help="Width on paper: 3.5 or 7 inches, or so many; no text is then smaller than 7 points. Default: as wide "
+            "as the tree needs.",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|humanize",
+            help="What columns and values are called: a CSV file with the columns name, label, unit, values "
+            "(0=female; 1=male); or humanize, for names made readable.",
+        ),
+    ] = None,
     debug: DebugOption = False,
 ) -> None:
-    """Draw a saved tree."""
-    from policytree.cli.files import picture, read_tree, saved_values
-    from policytree.exceptions import InputError
-    from policytree.plotting.trees import PolicyTreeDisplay
-    from policytree.serialization import save_bytes
-
+    """Draw a saved tree, and print a caption and the tree in words, to be copied with the picture."""
     kind = output.rpartition(".")[2].lower()
     if kind not in PICTURE_KINDS:
         raise InputError(f"The picture '{output}' must end in .png, .pdf or .svg.")
+    inches = _inches(width)
+    from policytree.cli.files import picture, read_tree, saved_fragile, saved_values, saved_verdict
+    from policytree.plotting.trees import PolicyTreeDisplay
+    from policytree.serialization import save_bytes
+    from policytree.trees.labels import as_labels, labelled
+
     saved, everything = read_tree(tree)
-    display = PolicyTreeDisplay(saved, saved_values(everything)).plot(title=title, unit="rows")
+    if labels is not None:
+        design = everything.get("design")
+        treatment = design.get("treatment") if isinstance(design, dict) else None
+        saved = labelled(saved, as_labels(labels), treatment if isinstance(treatment, str) else "")
+    display = PolicyTreeDisplay(saved, saved_values(everything), saved_fragile(everything, saved))
+    display.plot(title=title, unit="rows", width=inches)
     save_bytes(output, picture(display.figure_, kind))
+    verdict = saved_verdict(everything)
+    typer.echo(f"Caption: {' '.join(filter(None, (verdict, display.caption_)))}\n\nIn words: {display.alt_}")
     typer.echo(f"The picture is {output}.", err=True)
+
+
+def _inches(width: str | None) -> Any:
+    """A width as :meth:`PolicyTreeDisplay.plot` takes it."""
+    from policytree.cli.tables import number_in
+
+    return width if width is None or (number := number_in(width)) is None else number

@@ -35,7 +35,7 @@ class Shown:
         """Texts, frames (a plain range as index is not shown) and other results, in order."""
         if type(self).__str__ is not Shown.__str__:
             return [str(self)]
-        return [self.to_frame() if hasattr(self, "to_frame") else _facts_frame(facts(self))]
+        return [self.to_frame() if hasattr(self, "to_frame") else facts_frame(facts(self))]
 
     def __str__(self) -> str:
         return as_text(self._shown())
@@ -66,11 +66,12 @@ def escaped(text: Any) -> str:
 
 def facts(result: Any) -> dict[str, str]:
     """The public fields of a dataclass, if not empty: numbers and labels as they are, of longer values their size."""
-    said = {field.name: _fact(getattr(result, field.name)) for field in fields(result) if field.name[0] != "_"}
+    said = {field.name: fact(getattr(result, field.name)) for field in fields(result) if field.name[0] != "_"}
     return {name: text for name, text in said.items() if text}
 
 
-def _facts_frame(said: Mapping[str, str]) -> pd.DataFrame:
+def facts_frame(said: Mapping[str, str]) -> pd.DataFrame:
+    """Names and texts as a table of two columns."""
     import pandas as pd
 
     widest = [max(map(len, each), default=0) for each in (said, said.values())]  # texts stand on the left
@@ -78,7 +79,8 @@ def _facts_frame(said: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["", " "])
 
 
-def _fact(value: Any) -> str:
+def fact(value: Any) -> str:
+    """A value in a few words; of containers their size."""
     if value is None or isinstance(value, str | bool) or type(value).__name__ == "bool_":
         return "" if value is None else _cut(str(value).partition("\n")[0])
     if isinstance(value, Real):

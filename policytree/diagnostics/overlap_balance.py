@@ -131,7 +131,7 @@ def _warn_overlap(table: pd.DataFrame, floor: float) -> None:
         warnings.warn(
             f"The inverse weights of treatment {worst!s} have mean {table.loc[worst, 'mean_weight']:.2f} (standard "
             f"error {table.loc[worst, 'mean_weight_error']:.2f}) instead of 1: the propensities do not fit. Use "
-            "another propensity model, name the design's strata, or method='doubly_robust_normalized'.",
+            "another propensity model, name the design's strata, or method='dr_normalized'.",
             OverlapWarning,
             stacklevel=3,
         )

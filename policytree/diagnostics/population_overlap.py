@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ from policytree.weighting.covariates import Covariates
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import study_mask
 from policytree.weighting.target_support import TargetSupport, covariate_table, is_number, target_support
+
+if TYPE_CHECKING:
+    from policytree.plotting.diagnostics import TargetOverlapDisplay
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -80,6 +83,16 @@ class TargetOverlap(Shown):
     balance: pd.DataFrame = field(repr=False)
     participation: np.ndarray = field(repr=False)
     study: np.ndarray = field(repr=False)
+
+    def plot(self, **options: Any) -> TargetOverlapDisplay:
+        """Draw the probability of being of the study, among people of the study and of the target.
+
+        Options are ``ax`` and ``bins``, as in
+        :meth:`policytree.plotting.diagnostics.TargetOverlapDisplay.plot`.
+        """
+        from policytree.plotting.diagnostics import TargetOverlapDisplay
+
+        return TargetOverlapDisplay(self).plot(**options)
 
     def _outside_text(self) -> str:
         worst = self.columns["outside"].sort_values(ascending=False)

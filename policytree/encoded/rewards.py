@@ -131,7 +131,7 @@ def stream_rewards(
     ----------
     estimator : RewardEstimator
         Learners, folds (``cv``, a number), ``min_propensity``, ``min_observed``, ``random_state``, ``executor`` and
-        ``method`` ("doubly_robust", "inverse_propensity" or "direct"). It is not changed.
+        ``method`` ("dr", "ipw" or "regression"). It is not changed.
     source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
         Rows, in one of the forms that :func:`policytree.encoded.encode` reads. They are read three times, once more if
         a learner streams.
@@ -368,8 +368,8 @@ def _check_estimator(estimator: Any, propensity: Any) -> None:
     method = SCHEMES.get(method, method) if isinstance(method, str) else method
     if not isinstance(method, str) and (not isinstance(method, BY_ROW) or getattr(method, "normalized", False)):
         raise InputError(
-            "Rewards in batches are scored row by row; set method to 'doubly_robust', 'inverse_propensity' or "
-            "'direct', or score a table in memory."
+            "Rewards in batches are scored row by row; set method to 'dr', 'ipw' or "
+            "'regression', or score a table in memory."
         )
     if propensity is not None and not getattr(method, "needs_propensity", True):
         raise InputError(f"method={estimator.method!r} does not use propensity; leave it out.")

@@ -119,7 +119,8 @@ class SearchArguments(NestedParameters):
         Distance of ``objective_value_`` and ``objective_bound_``, >= 0; zero when ``status_`` is OPTIMAL.
     status_ : Status
     solution_ : Solution
-        Its ``guarantees`` hold the numbers that theorems give for this solver and these guesses, in summed losses.
+        What the search found, in mean losses (rewards that are to be large are negative losses). Its ``guarantees``
+        hold the numbers that theorems give for this solver and these guesses, in the same unit as its ``gap``.
     guesses_ : Guesses or None
     search_grid_ : SearchGrid
         The splits that the search chose from, which is what ``status_`` speaks of.

@@ -273,11 +273,11 @@ class TreeEstimator(TableViews, SearchArguments):
     def _store(self, solution: Solution, total_weight: float, actions: tuple) -> None:
         sign = self._sign()
         self.tree_ = replace(solution.tree, actions=actions)
-        self.solution_ = solution
+        self.solution_ = solution.per(total_weight)
         self.status_ = solution.status
-        self.objective_value_ = sign * solution.objective / total_weight
-        self.objective_bound_ = sign * solution.lower_bound / total_weight
-        self.optimality_gap_ = solution.gap / total_weight
+        self.objective_value_ = sign * self.solution_.objective
+        self.objective_bound_ = sign * self.solution_.lower_bound
+        self.optimality_gap_ = self.solution_.gap
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

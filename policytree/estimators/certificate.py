@@ -120,8 +120,8 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
     }
     solution = estimator.solution_
     if solution.objective and solution.resolution > MATERIAL * abs(solution.objective):
-        least = abs(estimator.objective_value_ / solution.objective) * solution.resolution
-        facts["rounding"] = f"trees that differ by less than {format_number(least, 2)} count as equal"
+        least = format_number(solution.resolution, 2)
+        facts["rounding"] = f"trees that differ by less than {least} count as equal"
     if estimator.feature_costs is not None:
         cost = format_number(estimator.expected_cost_)
         facts["questions"] = f"cost {cost} a row on average; held-out values leave it out"

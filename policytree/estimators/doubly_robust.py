@@ -296,7 +296,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         """The estimator of rewards that the arguments ask for, unfitted."""
         short = {name: getattr(self, name) for name in ("model_regression", "model_propensity", "min_propensity", "cv")}
         if self.rewards is None:
-            method, estimand = (INSTRUMENT, COMPLIERS) if has_instrument else ("doubly_robust", "all")
+            method, estimand = (INSTRUMENT, COMPLIERS) if has_instrument else ("dr", "all")
             rewards = RewardEstimator(**short, method=method, estimand=estimand, random_state=self.random_state)
             rewards._called = type(self).__name__
             return rewards
@@ -309,9 +309,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
         method, estimand = self.rewards.method, self.rewards.estimand
         if is_instrumental(self.rewards):
             rewards = clone(self.rewards)
-        elif estimand != "all" or not (isinstance(method, DoublyRobust) or quoted(method) == quoted("doubly_robust")):
+        elif estimand != "all" or not (isinstance(method, DoublyRobust) or quoted(method) == quoted("dr")):
             raise InputError(
-                "rewards must be doubly robust and of everybody (method='doubly_robust', estimand='all'); for other "
+                "rewards must be doubly robust and of everybody (method='dr', estimand='all'); for other "
                 "rewards fit a RewardEstimator, and a PolicyTree on what it returns."
             )
         else:

@@ -119,7 +119,7 @@ class TreeViews(NotebookView):
             Where to draw; by default a new figure of the right size.
         **options
             ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name`` and ``limits``, which
-            :meth:`policytree.plotting.PolicyTreeDisplay.plot` describes; ``leaf_summary``, a frame of
+            :meth:`policytree.plotting.trees.PolicyTreeDisplay.plot` describes; ``leaf_summary``, a frame of
             :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary` with the values that the leaves
             show; and ``X``, the table of ``fit``, for thresholds that are as short as its rows allow.
 

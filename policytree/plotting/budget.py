@@ -38,10 +38,9 @@ class BudgetPathDisplay(OneAxes):
     --------
     >>> from policytree import PolicyTree
     >>> from policytree.evaluation import budget_path
-    >>> from policytree.plotting import BudgetPathDisplay
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=[0, 100])
-    >>> BudgetPathDisplay(path).plot().ax_.get_xlabel()
+    >>> path.plot().ax_.get_xlabel()
     'spend per person'
     """
 
@@ -51,13 +50,6 @@ class BudgetPathDisplay(OneAxes):
                 f"held_out has {len(held_out)} rows, but the path has {len(path)} trees; evaluate this path."
             )
         self.path, self.held_out = path, held_out
-
-    @classmethod
-    def from_path(
-        cls, path: BudgetPath, held_out: pd.DataFrame | None = None, *, ax: Any = None, **options: Any
-    ) -> BudgetPathDisplay:
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(path, held_out).plot(ax=ax, **options)
 
     def plot(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,17 +21,42 @@ REFERENCE: dict[str, Any] = {"color": "#AAAAAA", "linewidth": 0.8, "linestyle": 
 LONGEST_NAME = 28  # letters of a name beside a picture
 LETTER = 0.075  # inches that a letter of such a name takes
 WRAP = 22  # characters in a line of a box
+WORD = re.compile(r"\[[^\]\s]+, [^\]\s]+\]|[≤<>=≠] \S+|\S+")  # intervals, and signs with their numbers, stay whole
+MARKS = re.compile(r"(?<=[_/.,;:|-])")  # a long word may be broken behind them
 MOST_LINES = 6
 LEGEND_SIZE = 8  # points
 LEAST_TITLE = 5.0  # inches that a long title may take over a small picture
 
 
-def wrapped(text: str) -> str:
-    """A text in the lines of a box."""
-    lines = textwrap.wrap(visible(text, lines=False), WRAP, break_on_hyphens=False)
+def wrapped(text: str, characters: int = WRAP) -> str:
+    """A text in the lines of a box; words are broken behind marks such as "_" and "/", and nowhere else."""
+    words = [part for word in WORD.findall(visible(text, lines=False)) for part in _pieces(word, characters)]
+    lines: list[str] = []
+    for piece, space in words:
+        if lines and len(lines[-1]) + len(space) + len(piece) <= characters:
+            lines[-1] += space + piece
+        else:
+            lines.append(piece)
     if len(lines) > MOST_LINES:  # the end says more than the middle: there stands the threshold
         lines = [*lines[: MOST_LINES - 2], "…", lines[-1]]
     return "\n".join(lines)
+
+
+def _pieces(word: str, characters: int) -> list[tuple[str, str]]:
+    """The parts of a word that may stand in lines of their own, each with what joins it to the part before."""
+    parts = [word] if len(word) <= characters or word[0] == "[" else [part for part in MARKS.split(word) if part]
+    return [(short_name(part), "" if k else " ") for k, part in enumerate(parts)]
+
+
+def packed(lines: Iterable[str], characters: int) -> list[str]:
+    """The same statements in fewer lines, where several have room in one."""
+    out: list[str] = []
+    for line in lines:
+        if out and len(out[-1]) + 2 + len(line) <= characters:
+            out[-1] += f"; {line}"
+        else:
+            out.append(line)
+    return out
 
 
 def ink(face) -> str:
@@ -42,13 +68,16 @@ def ink(face) -> str:
     return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
 
 
-def broken_title(title, width: float, fontsize: float) -> tuple[str, float]:
-    """A title in lines that fit over a tree of this width in inches, and the width: wider where the title is long."""
+def broken_title(title, width: float, fontsize: float, fixed: bool = False) -> tuple[str, float]:
+    """A title in lines that fit over a tree of this width in inches, and the width: wider where the title is long.
+
+    A ``fixed`` width stays.
+    """
     if not title:
         return "", width
     text = visible(str(title))
     per_inch = 72 / (0.52 * fontsize)  # characters, about
-    width = max(width, min(LEAST_TITLE, len(text) / per_inch))
+    width = width if fixed else max(width, min(LEAST_TITLE, len(text) / per_inch))
     lines = [textwrap.fill(line, max(12, int(width * per_inch))) for line in text.splitlines()]
     return "\n".join(lines), width
 

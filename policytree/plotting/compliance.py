@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column
-from policytree.evaluation.instruments.summary import SMALL_COMPLIANCE, InstrumentSummary, instrument_summary
+from policytree.evaluation.instruments.summary import SMALL_COMPLIANCE, InstrumentSummary
 from policytree.plotting.common import PALETTE, room_for_names, short_name
 
 N_BINS = 30
@@ -33,11 +32,9 @@ class ComplianceDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree import RewardEstimator
-    >>> from policytree.plotting import ComplianceDisplay
     >>> import numpy as np, pandas as pd
     >>> from policytree import RewardEstimator, Study
-    >>> from policytree.plotting import ComplianceDisplay
+    >>> from policytree.evaluation import instrument_summary
     >>> from policytree.study import Offered
     >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame({"risk": rng.normal(size=500), "offer": rng.choice(["none", "voucher"], size=500)})
@@ -45,43 +42,13 @@ class ComplianceDisplay:
     >>> table["score"] = table["took"] + rng.normal(size=500)
     >>> study = Study(table, treatment=Offered("took", by="offer"), outcome="score")
     >>> model = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0)
-    >>> display = ComplianceDisplay.from_estimator(model.fit(study))
+    >>> display = instrument_summary(model.fit(study)).plot()
     >>> [label.get_text() for label in display.axes_[0].get_yticklabels()]
     ['none', 'voucher']
     """
 
     def __init__(self, summary: InstrumentSummary, compliance: Column):
         self.summary, self.compliance = summary, np.asarray(compliance, dtype=np.float64)
-
-    @classmethod
-    @aligns_rows
-    def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        groups: Column | None = None,
-        sample_weight: Column | None = None,
-        level: float = 0.95,
-        bins: int = N_BINS,
-    ) -> ComplianceDisplay:
-        """Of a RewardEstimator or DRPolicyTree that was fitted with ``instrument=``; drawn at once.
-
-        Parameters
-        ----------
-        estimator : fitted RewardEstimator or DRPolicyTree
-        groups, sample_weight : columns of n values, optional
-            As they were given at fit.
-        level : float
-            Coverage of the intervals of uptake.
-        bins : int
-
-        Raises
-        ------
-        InputError
-            If the estimator was fitted without an instrument.
-        """
-        summary = instrument_summary(estimator, groups=groups, sample_weight=sample_weight, level=level)
-        return cls(summary, getattr(estimator, "reward_estimator_", estimator).compliance_).plot(bins=bins)
 
     def plot(self, *, bins: int = N_BINS) -> ComplianceDisplay:
         """Draw both panels on a new figure; a line where everybody has the same compliance."""

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.common.row_labels import aligns_rows
 from policytree.evaluation.formatting import decimals, interval_text
 from policytree.evaluation.leaves.summary import TRAINING_ROWS
 from policytree.evaluation.targeting.qini import QiniCurve
-from policytree.evaluation.targeting.rate import Ranking, rank_average_treatment_effect
-from policytree.exceptions import InputError
+from policytree.evaluation.targeting.rate import Ranking
 from policytree.plotting.common import OneAxes, line_color, open_frame, zero_line
 
 BAND = 0.18  # opacity of intervals
@@ -40,28 +38,16 @@ class TOCDisplay(OneAxes):
     --------
     >>> import numpy as np
     >>> from policytree.evaluation import rank_average_treatment_effect
-    >>> from policytree.plotting import TOCDisplay
     >>> rng = np.random.default_rng(0)
     >>> age = rng.uniform(20, 80, size=500)
     >>> scores = np.column_stack([np.zeros(500), (age > 50) + rng.normal(size=500)])
     >>> ranking = rank_average_treatment_effect({"age": age}, scores, held_out=True)
-    >>> TOCDisplay(ranking).plot().ax_.get_xlabel()
+    >>> ranking.plot().ax_.get_xlabel()
     'share treated, by priority'
     """
 
     def __init__(self, ranking: Ranking):
         self.ranking = ranking
-
-    @classmethod
-    def from_ranking(cls, ranking: Ranking, *, ax: Any = None, **options: Any) -> TOCDisplay:
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(ranking).plot(ax=ax, **options)
-
-    @classmethod
-    @aligns_rows
-    def from_priority(cls, priority: Any, rewards: Any, *, ax: Any = None, **options: Any) -> TOCDisplay:
-        """Judge a priority and draw; options as in :func:`policytree.evaluation.rank_average_treatment_effect`."""
-        return cls(rank_average_treatment_effect(priority, rewards, **options)).plot(ax=ax)
 
     def plot(
         self, *, ax: Any = None, title: str | None = None, unit: str | None = None, intervals: bool = True
@@ -120,29 +106,15 @@ class QiniCurveDisplay(OneAxes):
     --------
     >>> import numpy as np
     >>> from policytree.evaluation import qini_curve
-    >>> from policytree.plotting import QiniCurveDisplay
     >>> rng = np.random.default_rng(0)
     >>> effects = np.column_stack([np.zeros(100), rng.normal(size=100)])
     >>> curve = qini_curve(effects, effects, {1: 1.0}, held_out=True)
-    >>> QiniCurveDisplay({"forest": curve}).plot().ax_.get_xlabel()
+    >>> curve.plot("forest", beside={}).ax_.get_xlabel()
     'budget per person'
     """
 
     def __init__(self, curves: Mapping[str, QiniCurve]):
-        if not curves:
-            raise InputError("curves names no curve; pass at least one.")
         self.curves = dict(curves)
-
-    @classmethod
-    def from_curves(
-        cls, curves: QiniCurve | Mapping[str, QiniCurve], *, ax: Any = None, **options: Any
-    ) -> QiniCurveDisplay:
-        """Draw at once: curves by name, or a single one, beside which stands what lots would buy."""
-        if isinstance(curves, QiniCurve):
-            curves = {"targeted": curves, "without telling people apart": curves.untargeted}
-        if not isinstance(curves, Mapping):
-            raise InputError("curves must be one curve of qini_curve, or a mapping from names to such curves.")
-        return cls(curves).plot(ax=ax, **options)
 
     def plot(
         self,

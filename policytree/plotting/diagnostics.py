@@ -107,21 +107,16 @@ class TargetOverlapDisplay:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from policytree import RewardEstimator
-    >>> from policytree.diagnostics import target_overlap
-    >>> from policytree.plotting import TargetOverlapDisplay
     >>> import numpy as np, pandas as pd
     >>> from policytree import RewardEstimator, Study
     >>> from policytree.diagnostics import target_overlap
-    >>> from policytree.plotting import TargetOverlapDisplay
     >>> from policytree.study import Population
     >>> rng = np.random.default_rng(0)
     >>> everybody = pd.DataFrame({"risk": rng.normal(size=200), "arm": rng.integers(2, size=200)})
     >>> everybody["score"], inside = everybody["risk"] * everybody["arm"], np.arange(200) < 120
     >>> study = Study(everybody[inside], treatment="arm", outcome="score", population=Population(everybody[~inside]))
     >>> model = RewardEstimator(random_state=0).fit(study)
-    >>> display = TargetOverlapDisplay(target_overlap(model, everybody[["risk"]], study=inside)).plot()
+    >>> display = target_overlap(model, everybody[["risk"]], study=inside).plot()
     >>> display.ax_.get_xlabel()
     'probability of being of the study'
     """

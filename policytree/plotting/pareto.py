@@ -49,11 +49,10 @@ class ParetoPathDisplay(OneAxes):
     --------
     >>> from policytree import PolicyTree
     >>> from policytree.evaluation import pareto_path
-    >>> from policytree.plotting import ParetoPathDisplay
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, 4.0]]
     >>> harm = [[0.0, 0.1], [0.0, 0.2], [0.0, 0.1], [0.0, 0.1]]
     >>> path = pareto_path(PolicyTree(max_depth=1), X, rewards, outcomes={"harm": harm})
-    >>> ParetoPathDisplay(path, chosen=path.within(0.05)).plot().ax_.get_xlabel()
+    >>> path.plot(chosen=path.within(0.05)).ax_.get_xlabel()
     'mean harm (less is better)'
     """
 
@@ -65,14 +64,6 @@ class ParetoPathDisplay(OneAxes):
         if chosen is not None and not (isinstance(chosen, int | np.integer) and 0 <= chosen < len(path)):
             raise InputError(f"chosen must be a position from 0 to {len(path) - 1}, or None; got {quoted(chosen)}.")
         self.path, self.held_out, self.chosen = path, held_out, chosen
-
-    @classmethod
-    def from_path(
-        cls, path: ParetoPath, held_out: pd.DataFrame | None = None, *, chosen: int | None = None, ax: Any = None,
-        **options: Any,
-    ) -> ParetoPathDisplay:  # fmt: skip
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(path, held_out, chosen=chosen).plot(ax=ax, **options)
 
     def plot(
         self, *, ax: Any = None, title: str | None = None, unit: str | None = None, trees: Sequence[int] | None = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from policytree.common.validation import check_count
@@ -31,21 +29,15 @@ class NearTiesDisplay:
     --------
     >>> from policytree import OptimalTreeClassifier
     >>> from policytree.evaluation import near_ties
-    >>> from policytree.plotting import NearTiesDisplay
     >>> X, y = [[1, 0], [2, 0], [3, 1], [4, 1]], [0, 0, 1, 0]
     >>> ties = near_ties(OptimalTreeClassifier(max_depth=1, regularization=0.0), X, y, slack=0.0)
-    >>> display = NearTiesDisplay(ties).plot()
+    >>> display = ties.plot()
     >>> len(display.figure_.axes)
     3
     """
 
     def __init__(self, ties: NearTies):
         self.ties = ties
-
-    @classmethod
-    def from_result(cls, ties: NearTies, **options: Any) -> NearTiesDisplay:
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(ties).plot(**options)
 
     def plot(self, *, title: str | None = None, n_columns: int = MOST_COLUMNS, unit: str = "people") -> NearTiesDisplay:
         """Draw two pictures on a new figure.

@@ -42,22 +42,16 @@ class MarginalSensitivityDisplay(OneAxes):
     --------
     >>> import numpy as np
     >>> from policytree.evaluation import marginal_sensitivity
-    >>> from policytree.plotting import MarginalSensitivityDisplay
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 50))
     >>> Y = 1.0 * (T == "drug") + rng.normal(size=100)
     >>> result = marginal_sensitivity("drug", Y, T, propensity=0.5, baseline="none", n_bootstrap=50, random_state=0)
-    >>> MarginalSensitivityDisplay(result).plot().ax_.get_xlabel()
+    >>> result.plot().ax_.get_xlabel()
     'Gamma: factor on the odds of treatment by what is hidden'
     """
 
     def __init__(self, result: MarginalSensitivity):
         self.result = result
-
-    @classmethod
-    def from_result(cls, result: MarginalSensitivity, *, ax: Any = None, **options: Any) -> MarginalSensitivityDisplay:
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(result).plot(ax=ax, **options)
 
     def plot(
         self, *, ax: Any = None, title: str | None = None, ylabel: str | None = None
@@ -148,24 +142,18 @@ class OmittedVariableDisplay(OneAxes):
     --------
     >>> import numpy as np, pandas as pd
     >>> from policytree.evaluation import omitted_variable_bounds
-    >>> from policytree.plotting import OmittedVariableDisplay
     >>> rng = np.random.default_rng(0)
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
     >>> Y = 1.0 * (T == "drug") + rng.normal(size=200)
     >>> regression = pd.DataFrame({"drug": np.ones(200), "none": np.zeros(200)})
     >>> known = {"propensity": 0.5, "regression": regression}
     >>> bounds = omitted_variable_bounds("drug", Y, T, **known, baseline="none", random_state=0)
-    >>> OmittedVariableDisplay(bounds).plot().ax_.get_xlabel()
+    >>> bounds.plot().ax_.get_xlabel()
     'cf_d: share of the squared weights due to the omitted variable'
     """
 
     def __init__(self, result: OmittedVariableBounds):
         self.result = result
-
-    @classmethod
-    def from_result(cls, result: OmittedVariableBounds, *, ax: Any = None, **options: Any) -> OmittedVariableDisplay:
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(result).plot(ax=ax, **options)
 
     def plot(
         self, *, ax: Any = None, kind: str = "contour", largest: float | None = None, title: str | None = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -37,25 +35,19 @@ class PolicyStabilityDisplay:
     >>> import numpy as np
     >>> from policytree import DRPolicyTree
     >>> from policytree.evaluation import policy_stability
-    >>> from policytree.plotting import PolicyStabilityDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(200, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
     >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
     >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
     >>> stability = policy_stability(model, Y, T, X=X, propensity=0.5, n_resamples=3, random_state=0)
-    >>> display = PolicyStabilityDisplay(stability).plot()
+    >>> display = stability.plot()
     >>> len(display.figure_.axes)
     3
     """
 
     def __init__(self, stability: PolicyStability):
         self.stability = stability
-
-    @classmethod
-    def from_stability(cls, stability: PolicyStability, **options: Any) -> PolicyStabilityDisplay:
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(stability).plot(**options)
 
     def plot(
         self, *, title: str | None = None, n_covariates: int = MOST_COVARIATES, unit: str = "people"

@@ -6,26 +6,29 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from policytree.common.safe_text import visible
-from policytree.evaluation.leaves.summary import LeafValue, leaf_values
+from policytree.evaluation.leaves.summary import TRAINING_ROWS, LeafValue, leaf_values
 from policytree.exceptions import InputError
 from policytree.plotting.common import (
     LEGEND_SIZE,
+    WRAP,
     OneAxes,
     arm_colors,
     arm_legend,
     broken_title,
     ink,
+    packed,
     short_name,
     wrapped,
 )
 from policytree.plotting.svg import SETTINGS, to_svg
+from policytree.trees.labels import as_labels, labelled
 from policytree.trees.short_thresholds import with_short_thresholds
-from policytree.trees.text import counted, export_text, missing_label, split_label
+from policytree.trees.text import counted, export_text, missing_label, rule_sentence, split_label
 from policytree.trees.tree import Tree
 
 GAP = 0.18  # inches between neighbouring leaves
@@ -35,7 +38,16 @@ LEGEND_ENTRY = 2.2  # inches of an entry at most
 LEGEND_PATCH, LEGEND_LETTER = 0.6, 0.06  # inches
 LARGEST_PICTURE = 150  # inches: 30,000 pixels in a file
 MARGIN = 0.08  # inches around the boxes
+EDGE = 0.2  # inches of a figure to the left and the right of its tree
 LEAST_FONT = 3.0  # points
+WIDTHS = {"column": 3.5, "page": 7.0}  # inches: 89 and 178 mm, as journals have them
+PAGE_HEIGHT = 9.5  # inches of an A4 page, beside its margins and a caption
+LEAST_PRINTED = 7.0  # points: journals print nothing smaller
+LINES = {  # characters in the lines of questions and of leaves, upright and sideways, where room is less and less
+    False: ((WRAP, WRAP), (18, 18), (15, 15), (12, 12)),
+    True: ((WRAP, 40), (15, 40), (12, 30), (12, WRAP), (10, WRAP), (10, 15)),
+}
+ROW_GAP, COLUMN_GAP = 0.07, 0.4  # inches between leaves and between questions of a tree that lies on its side
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +67,31 @@ class TreeLayout:
     ----------
     texts : list of str
         Of every node.
-    x, y, heights : ndarray of shape (n_nodes,)
-        Centres and heights of the boxes.
+    x, y : ndarray of shape (n_nodes,)
+        Centres of the boxes.
+    widths, heights : ndarray of shape (n_nodes,)
+        Of the boxes.
     width, height : float
         Of the whole.
+    sideways : bool
+        Whether the root stands at the left and the leaves at the right, one below the other.
     """
 
     texts: list[str]
     x: np.ndarray
     y: np.ndarray
+    widths: np.ndarray
     heights: np.ndarray
     width: float
     height: float
+    sideways: bool = False
+
+    def joint(self, node: int, before: bool) -> tuple[float, float]:
+        """Where a line meets the box of a node: on the side of its parent (``before`` it), or of its children."""
+        side = 1 if before else -1
+        if self.sideways:
+            return self.x[node] - side * self.widths[node] / 2, self.y[node]
+        return self.x[node], self.y[node] + side * self.heights[node] / 2
 
 
 class Measured(Protocol):
@@ -82,6 +107,7 @@ class Measured(Protocol):
 
 
 MeasuredT = TypeVar("MeasuredT", bound=Measured)
+Width = Literal["column", "page"] | float
 
 
 class PolicyTreeDisplay(OneAxes):
@@ -103,6 +129,10 @@ class PolicyTreeDisplay(OneAxes):
     ax_ : matplotlib Axes
     boxes_ : dict of int to matplotlib Text
         The drawn box of every node.
+    caption_ : str
+        What a reader of the picture must know, to be copied below it.
+    alt_ : str
+        The same tree in words, for readers who cannot see it.
 
     Examples
     --------
@@ -127,7 +157,9 @@ class PolicyTreeDisplay(OneAxes):
         self.notes = notes or {}
 
     @classmethod
-    def from_tree(cls, tree: Tree, *, leaf_summary: Any = None, ax: Any = None, **options: Any) -> PolicyTreeDisplay:
+    def from_tree(
+        cls, tree: Tree, *, leaf_summary: Any = None, labels: Any = None, ax: Any = None, **options: Any
+    ) -> PolicyTreeDisplay:
         """Draw a tree.
 
         Parameters
@@ -137,16 +169,27 @@ class PolicyTreeDisplay(OneAxes):
             From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: the values that the leaves
             show, with intervals. If held out, also the gain over the best other arm and the second-best arm; if of
             training rows, leaves say so.
+        labels : "humanize", path, or mapping of str to str or Label, optional
+            What columns are called in place of their names: names made readable ("weight_kg" is "Weight (kg)"), a CSV
+            file (:func:`policytree.trees.labels.read_labels`), or labels by column; by default names as they are.
         ax : matplotlib Axes, optional
         **options
             Arguments of :meth:`plot`: ``title``, ``treatment_colors`` (a mapping of labels to colours), ``fontsize``,
-            ``unit`` and ``value_name`` (of the outcome), ``limits`` (of the intervals' common axis).
+            ``unit`` and ``value_name`` (of the outcome), ``limits`` (of the intervals' common axis), ``width``.
         """
-        return cls(tree, leaf_values(tree, leaf_summary)).plot(ax=ax, **options)
+        values = leaf_values(tree, leaf_summary)
+        return cls(tree if labels is None else labelled(tree, as_labels(labels)), values).plot(ax=ax, **options)
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, leaf_summary: Any = None, X: Any = None, ax: Any = None, **options: Any
+        cls,
+        estimator: Any,
+        *,
+        leaf_summary: Any = None,
+        X: Any = None,
+        labels: Any = None,
+        ax: Any = None,
+        **options: Any,
     ) -> PolicyTreeDisplay:
         """Draw the tree of a fitted estimator; without ``leaf_summary`` leaves show their mean on training rows.
 
@@ -160,6 +203,8 @@ class PolicyTreeDisplay(OneAxes):
             Arguments of :meth:`plot`.
         X : DataFrame or array-like of shape (n, p), optional
             The table of ``fit``: thresholds are then as short as these rows allow.
+        labels : "humanize", path, or mapping of str to str or Label, optional
+            As of :meth:`from_tree`.
         """
         tree = estimator.tree_
         values = leaf_values(tree, leaf_summary)
@@ -167,7 +212,7 @@ class PolicyTreeDisplay(OneAxes):
             values = _training_values(tree, estimator)
         if X is not None:
             tree = with_short_thresholds(tree, estimator.encoder_.encode(X))
-        return cls(tree, values).plot(ax=ax, **options)
+        return cls(tree if labels is None else labelled(tree, as_labels(labels)), values).plot(ax=ax, **options)
 
     def plot(
         self,
@@ -179,6 +224,7 @@ class PolicyTreeDisplay(OneAxes):
         unit: str = "people",
         value_name: str = "value",
         limits: tuple[float, float] | None = None,
+        width: Width | None = None,
     ) -> PolicyTreeDisplay:
         """Draw.
 
@@ -199,22 +245,32 @@ class PolicyTreeDisplay(OneAxes):
             What the number in the leaves is, such as "share" for a classifier.
         limits : (least, largest), optional
             The outcome's range: intervals of values are cut to it, since no mean lies outside.
+        width : {"column", "page"} or float, optional
+            Of a new figure for print: 3.5 or 7 inches, or so many. No text is then smaller than 7 points: lines of
+            boxes become shorter, and if need be the tree lies on its side.
 
         Returns
         -------
         PolicyTreeDisplay
+
+        Raises
+        ------
+        InputError
+            If the tree has no place on a page of that width.
         """
         colors = arm_colors(self.tree.actions, treatment_colors)
         values = {k: v.within(limits) for k, v in self.leaf_values.items()}
 
-        def measured(size: float) -> TreeLayout:
-            return self.laid_out(size, unit, value_name, values)
+        def measured(size: float, characters: tuple[int, int] = (WRAP, WRAP), sideways: bool = False) -> TreeLayout:
+            return self.laid_out(size, unit, value_name, values, characters, sideways)
 
-        layout, fontsize = fitting(measured, ax, fontsize)
+        room = None if width is None else _inches(width, ax)
+        layout, fontsize = fitting(measured, ax, fontsize) if room is None else printable(measured, room, fontsize)
         left = 0.0
         if ax is None:
-            ax, title, width = tree_axes([self.tree], colors, (layout.width, layout.height), title, fontsize)
-            left, layout = (width - layout.width) / 2, replace(layout, width=width)
+            size = (layout.width if room is None else room - 2 * EDGE, layout.height)
+            ax, title, wide = tree_axes([self.tree], colors, size, title, fontsize, fixed=room is not None)
+            left, layout = (wide - layout.width) / 2, replace(layout, width=wide)
         elif title:
             inches = size_of(ax)[0]
             title = broken_title(title, inches, fontsize + 2)[0]
@@ -222,39 +278,70 @@ class PolicyTreeDisplay(OneAxes):
             ax.set_title(str(title), fontsize=fontsize + 2, parse_math=False)
         in_inches(ax, layout.width, layout.height)
         self.boxes_ = self.draw(ax, layout, (left, 0.0), colors, fontsize)
+        self.alt_ = f"Decision tree. {export_text(self.tree)}"
+        self.caption_ = self._caption(unit, value_name)
         self._use(ax)
         return self
 
+    def _caption(self, unit: str, value_name: str) -> str:
+        """The rule, what boxes say, and on which rows."""
+        said, shown = [rule_sentence(self.tree)], ["the treatment"]
+        if total := int(self.tree.n_node_samples[0]):
+            shown.append(f"how many of {counted(total, unit)} get it")
+        held_out = [value for value in self.leaf_values.values() if value.held_out]
+        if self.leaf_values:
+            rows = "from rows that did not choose the tree" if held_out else TRAINING_ROWS
+            interval = " with its 95% confidence interval" if held_out else ""
+            shown.append(f"their mean {value_name}{interval} ({rows})")
+        said.append(f"Leaves state {', '.join(shown[:-1])}{' and ' * (len(shown) > 1)}{shown[-1]}.")
+        if self.fragile:
+            said.append("Hatched leaves are unsure: other people would often have led to another treatment there.")
+        return " ".join(filter(None, said))
+
     def laid_out(
-        self, fontsize: float, unit: str, value_name: str = "value", values: Mapping[int, LeafValue] | None = None
+        self,
+        fontsize: float,
+        unit: str,
+        value_name: str = "value",
+        values: Mapping[int, LeafValue] | None = None,
+        characters: tuple[int, int] = (WRAP, WRAP),
+        sideways: bool = False,
     ) -> TreeLayout:
-        """Texts and places of all boxes."""
+        """Texts and places of all boxes, with so many characters in the lines of questions and of leaves."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
         scratch = Figure(dpi=100)
         renderer = FigureCanvasAgg(scratch).get_renderer()
-        texts = [self._text(node, unit, value_name, values or {}) for node in range(self.tree.node_count)]
+        texts = [self._text(node, unit, value_name, values or {}, characters) for node in range(self.tree.node_count)]
         boxes = [_measure(scratch, renderer, text, fontsize) for text in texts]
-        x, y, width, height = self._layout(boxes)
-        return TreeLayout(texts, x, y, np.array([box.height for box in boxes]), width, height)
+        widths, heights = np.array([box.width for box in boxes]), np.array([box.height for box in boxes])
+        if sideways:
+            down, right, height, width = self._layout(heights, widths, ROW_GAP, COLUMN_GAP)
+            return TreeLayout(texts, right, -down, widths, heights, width, height, sideways)
+        right, down, width, height = self._layout(widths, heights, GAP, LEVEL)
+        return TreeLayout(texts, right, -down, widths, heights, width, height)
 
-    def _text(self, node: int, unit: str, value_name: str, values: Mapping[int, LeafValue]) -> str:
-        tree = self.tree
+    def _text(
+        self, node: int, unit: str, value_name: str, values: Mapping[int, LeafValue], characters: tuple[int, int]
+    ) -> str:
+        tree, wide = self.tree, characters[1] > WRAP
         if not tree.is_leaf[node]:
             missing = missing_label(tree, node)
-            return wrapped(split_label(tree, node, missing=False) + "?") + (f"\n({missing})" if missing else "")
-        n = int(tree.n_node_samples[node])
-        lines = [wrapped(str(tree.actions[tree.action[node]]))]
-        if tree.n_node_samples[0] > 0:  # born-again trees are made without rows
-            lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
-        if node in self.notes:
-            lines.append(wrapped(self.notes[node]))
-        if node in values:
-            lines += [wrapped(line) for line in values[node].lines(value_name, self._digits())]
-        if node in self.fragile:
-            lines.append(wrapped(self.fragile[node]))
-        return "\n".join(lines)
+            lines = [split_label(tree, node, missing=False) + "?", *([f"({missing})"] if missing else [])]
+        else:
+            n = int(tree.n_node_samples[node])
+            lines = [str(tree.actions[tree.action[node]])]
+            if tree.n_node_samples[0] > 0:  # born-again trees are made without rows
+                lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
+            if node in self.notes:
+                lines.append(self.notes[node])
+            for part in values[node].parts(value_name, self._digits()) if node in values else ():
+                lines += [" ".join(part)] if wide else part
+            if node in self.fragile:
+                lines.append(self.fragile[node])
+            lines = packed(lines, characters[1]) if wide else lines
+        return "\n".join(wrapped(line, characters[int(tree.is_leaf[node])]) for line in lines)
 
     def _digits(self) -> int:
         """Decimals, the same for all leaves: two digits of the typical half interval, or three of the values."""
@@ -268,47 +355,47 @@ class PolicyTreeDisplay(OneAxes):
         )
         return int(np.clip(-np.floor(np.log10(scale)), 0, 6)) if scale > 0 else 2
 
-    def _layout(self, boxes: list[_Box]):
-        """Centre of every box and the size of the whole in inches: leaves side by side, parents above their children.
+    def _layout(self, sizes: np.ndarray, depths: np.ndarray, gap: float, level: float):
+        """Centre of every box and the size of the whole, in inches: along the row of leaves, and down from the root.
 
-        A parent wider than its subtree pushes the next subtree away, so that boxes of one level cannot meet.
+        ``sizes`` of the boxes are those along the leaves, ``depths`` those across. Leaves stand side by side, parents
+        in the middle of their children. A parent that is longer than its subtree pushes the next subtree away, so that
+        boxes of one level cannot meet.
         """
-        tree = self.tree
-        depths = tree.node_depths()
-        rows = [max(b.height for b, d in zip(boxes, depths, strict=True) if d == k) for k in range(depths.max() + 1)]
-        tops = np.concatenate([[0.0], np.cumsum(np.array(rows) + LEVEL)])[:-1]
-        y = np.array([-(tops[d] + b.height / 2) for b, d in zip(boxes, depths, strict=True)])
-        x = np.zeros(len(boxes))
-        edge = np.full(len(rows), -np.inf)  # right end of what stands in each row
-        self._leaf_edge: float = -GAP
+        tree, levels = self.tree, self.tree.node_depths()
+        rows = [depths[levels == k].max() for k in range(levels.max() + 1)]
+        tops = np.concatenate([[0.0], np.cumsum(np.array(rows) + level)])[:-1]
+        across = tops[levels] + depths / 2
+        along = np.zeros(len(sizes))
+        edge = np.full(len(rows), -np.inf)  # end of what stands in each row
+        self._leaf_edge: float = -gap
 
         def place(node: int) -> None:
-            box, d = boxes[node], depths[node]
-            start = edge[d] + GAP if np.isfinite(edge[d]) else 0.0
+            size, d = sizes[node], levels[node]
+            start = edge[d] + gap if np.isfinite(edge[d]) else 0.0
             if tree.is_leaf[node]:
-                x[node] = max(start, self._leaf_edge + GAP) + box.width / 2
-                self._leaf_edge = x[node] + box.width / 2
+                along[node] = max(start, self._leaf_edge + gap) + size / 2
+                self._leaf_edge = along[node] + size / 2
             else:
-                self._leaf_edge = max(self._leaf_edge, start + box.width / 2 - 2 * GAP)
+                self._leaf_edge = max(self._leaf_edge, start + size / 2 - 2 * gap)
                 left, right = int(tree.children_left[node]), int(tree.children_right[node])
                 place(left)
                 place(right)
-                x[node] = max((x[left] + x[right]) / 2, start + box.width / 2)
-                self._leaf_edge = max(self._leaf_edge, x[node])
-            edge[d] = x[node] + box.width / 2
+                along[node] = max((along[left] + along[right]) / 2, start + size / 2)
+                self._leaf_edge = max(self._leaf_edge, along[node])
+            edge[d] = along[node] + size / 2
 
         place(0)
-        half = np.array([b.width / 2 for b in boxes])
-        x -= (x - half).min()
-        return x, y, float((x + half).max()), float(tops[-1] + rows[-1])
+        along -= (along - sizes / 2).min()
+        return along, across, float((along + sizes / 2).max()), float(tops[-1] + rows[-1])
 
     def draw(
         self, ax: Any, layout: TreeLayout, corner: tuple[float, float], colors: Mapping[Any, Any], fontsize: float
     ) -> dict[int, Any]:
         """Draw boxes and lines into axes of inches, from the corner at the upper left; the boxes by node."""
-        tree, texts, heights, boxes = self.tree, layout.texts, layout.heights, {}
-        x, y = layout.x + corner[0], layout.y + corner[1]
-        for node, text in enumerate(texts):
+        tree, boxes = self.tree, {}
+        layout = replace(layout, x=layout.x + corner[0], y=layout.y + corner[1])
+        for node, text in enumerate(layout.texts):
             leaf = bool(tree.is_leaf[node])
             face = colors[tree.actions[tree.action[node]]] if leaf else "white"
             style = {"boxstyle": "round,pad=0.45" if leaf else "square,pad=0.45", "facecolor": face}
@@ -317,17 +404,17 @@ class PolicyTreeDisplay(OneAxes):
                 edge = _away_from_ink(face)  # of the hatching too
                 style |= {"linestyle": "dashed", "hatch": "///"}
             boxes[node] = ax.text(
-                x[node], y[node], text, ha="center", va="center", fontsize=fontsize, color=ink(face), zorder=3,
-                bbox={**style, "edgecolor": edge, "linewidth": 0.8}, linespacing=1.25, parse_math=False,
+                layout.x[node], layout.y[node], text, ha="center", va="center", fontsize=fontsize, color=ink(face),
+                bbox={**style, "edgecolor": edge, "linewidth": 0.8}, linespacing=1.25, parse_math=False, zorder=3,
             )  # fmt: skip
             if leaf:
                 continue
             for child, word in ((tree.children_left[node], "yes"), (tree.children_right[node], "no")):
-                start, end = y[node] - heights[node] / 2, y[child] + heights[child] / 2
-                ax.plot([x[node], x[child]], [start, end], color="#777777", linewidth=1.0, zorder=1)
+                (x0, y0), (x1, y1) = layout.joint(node, before=False), layout.joint(child, before=True)
+                ax.plot([x0, x1], [y0, y1], color="#777777", linewidth=1.0, zorder=1)
                 ax.text(
-                    (x[node] + x[child]) / 2, (start + end) / 2, word, ha="center", va="center",
-                    fontsize=fontsize - 1, color="#333333", zorder=2,
+                    (x0 + x1) / 2, (y0 + y1) / 2, word, ha="center", va="center",
+                    fontsize=max(fontsize - 1, min(fontsize, LEAST_PRINTED)), color="#333333", zorder=2,
                     bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
                 )  # fmt: skip
         return boxes
@@ -345,6 +432,49 @@ def fitting(measured: Callable[[float], MeasuredT], ax: Any, fontsize: float) ->
         fontsize -= 0.5
 
 
+def printable(measured: Callable[..., TreeLayout], width: float, fontsize: float) -> tuple[TreeLayout, float]:
+    """Measure with the largest text for a page of a width in inches: upright if that has a place, else on its side.
+
+    Raises
+    ------
+    InputError
+        If even the smallest text that may be printed has no place.
+    """
+    least = (np.inf, np.inf)
+    for sideways, lines in LINES.items():
+        fits = []
+        for characters in lines:
+            found = measured(LEAST_PRINTED, characters, sideways)
+            least = min(least, (found.width + 2 * EDGE, found.height))
+            fits += [characters] if _has_place(found, width) else []
+        for size in np.arange(max(fontsize, LEAST_PRINTED), LEAST_PRINTED - 0.25, -0.5).tolist() if fits else ():
+            for characters in fits:
+                found = measured(size, characters, sideways)
+                if _has_place(found, width):
+                    return found, size
+    raise InputError(
+        f"At {LEAST_PRINTED:g} points the tree takes {least[0]:.1f} x {least[1]:.1f} inches, and there are "
+        f"{width:g} x {PAGE_HEIGHT:g}; pass a larger width, or print its rules as a table (to_rules)."
+    )
+
+
+def _has_place(layout: TreeLayout, width: float) -> bool:
+    return layout.width <= width - 2 * EDGE and layout.height <= PAGE_HEIGHT
+
+
+def _inches(width: Width, ax: Any) -> float:
+    """A width of a new figure in inches."""
+    if ax is not None:
+        raise InputError("width is that of a new figure; leave it out, or ax.")
+    if isinstance(width, str):
+        if width not in WIDTHS:
+            raise InputError(f"width must be 'column', 'page' or a number of inches; got {width!r}.")
+        return WIDTHS[width]
+    if not 1 <= width <= LARGEST_PICTURE:
+        raise InputError(f"width must lie between 1 and {LARGEST_PICTURE} inches; got {width!r}.")
+    return float(width)
+
+
 def size_of(ax: Any) -> tuple[float, float]:
     """Width and height of axes in inches."""
     available = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
@@ -359,26 +489,34 @@ def in_inches(ax: Any, width: float, height: float) -> None:
 
 
 def tree_axes(
-    trees: Sequence[Tree], colors: Mapping[Any, Any], size: tuple[float, float], title: str | None, fontsize: float
+    trees: Sequence[Tree],
+    colors: Mapping[Any, Any],
+    size: tuple[float, float],
+    title: str | None,
+    fontsize: float,
+    fixed: bool = False,
 ) -> tuple[Any, str, float]:
-    """Axes on a new figure for drawn trees of a size in inches, with a legend below; the title's lines, the width."""
-    title, wide = broken_title(title, size[0], fontsize + 2)
-    shown, note, wide = _legend(trees, colors, wide)
+    """Axes on a new figure for drawn trees of a size in inches, with a legend below; the title's lines, the width.
+
+    The width becomes larger where title or legend need it, unless it is ``fixed``.
+    """
+    lines, wide = broken_title(title, size[0], fontsize + 2, fixed)
+    shown, note, wide = _legend(trees, colors, wide, fixed)
     columns = max(1, min(len(shown), int(wide / LEGEND_ENTRY)))
-    lines = -(-len(shown) // columns) + (note.count("\n") + 1 if note else 0)
-    ax = _axes_of_tree(wide, size[1], title, fontsize + 2, LEGEND_LINE * lines)
+    rows = -(-len(shown) // columns) + (note.count("\n") + 1 if note else 0)
+    ax = _axes_of_tree(wide, size[1], lines, fontsize + 2, LEGEND_LINE * rows)
     arm_legend(ax.figure, shown, loc="lower center", columns=columns, note=note)
-    return ax, title, wide
+    return ax, lines, wide
 
 
-def _legend(trees: Sequence[Tree], colors: Mapping[Any, Any], width: float) -> tuple[dict, str, float]:
+def _legend(trees: Sequence[Tree], colors: Mapping[Any, Any], width: float, fixed: bool) -> tuple[dict, str, float]:
     """Colours of the arms that leaves give, which arms none gives, in lines, and a width in inches for both."""
     drawn = {tree.actions[k] for tree in trees for k in tree.action[tree.is_leaf].tolist()}
     given = [arm for arm in colors if arm in drawn]
     spare = [short_name(arm) for arm in colors if arm not in drawn]
     longest = max(len(short_name(arm)) for arm in given)
-    width = max(width, LEGEND_PATCH + longest * LEGEND_LETTER)
-    note, width = broken_title(f"nobody gets {', '.join(spare)}" if spare else "", width, LEGEND_SIZE)
+    width = width if fixed else max(width, LEGEND_PATCH + longest * LEGEND_LETTER)
+    note, width = broken_title(f"nobody gets {', '.join(spare)}" if spare else "", width, LEGEND_SIZE, fixed)
     return {arm: colors[arm] for arm in given}, note, width
 
 
@@ -441,7 +579,10 @@ def _axes_of_tree(width: float, height: float, title: str, fontsize: float, belo
         )
     top = 0.15 + (title.count("\n") + 1) * 1.3 * fontsize / 72 if title else 0.0
     total = height + 0.4 + top + below
-    figure = plt.figure(figsize=(width + 0.4, total))
-    return figure.add_axes(
-        (0.12 / (width + 0.4), (0.12 + below) / total, (width + 0.16) / (width + 0.4), (height + 0.16) / total)
+    figure = plt.figure(figsize=(width + 2 * EDGE, total))
+    left, wide, high = (
+        (EDGE - MARGIN) / (width + 2 * EDGE),
+        (width + 2 * MARGIN) / (width + 2 * EDGE),
+        height + 2 * MARGIN,
     )
+    return figure.add_axes((left, (0.12 + below) / total, wide, high / total))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.plotting.common import PALETTE, REFERENCE, OneAxes, open_frame, room_for_names, short_name
 
 TITLE = 70  # characters in a line over or under the picture
@@ -20,8 +21,11 @@ class PolicyValueDisplay(OneAxes):
     ----------
     table : PolicyValueTable or DataFrame
         From :func:`policytree.cross_val_policy_value`, or its ``to_frame()``.
+        A frame of your own needs the columns value, lower, upper, and difference, ... for differences.
     direction : {"maximize", "minimize"}, optional
         Which way outcomes are better; the table's own.
+    subject : str
+        The rule whose differences from the others the table has.
 
     Attributes
     ----------
@@ -32,26 +36,21 @@ class PolicyValueDisplay(OneAxes):
     --------
     >>> import numpy as np
     >>> from policytree import DRPolicyTree, cross_val_policy_value
-    >>> from policytree.plotting import PolicyValueDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(20, 80, size=(200, 1))
     >>> T = rng.permutation(np.repeat(["drug", "none"], 100))
     >>> Y = (T == "drug") * np.where(X[:, 0] > 50, 1.0, -1.0) + rng.normal(size=200)
     >>> model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
     >>> values = cross_val_policy_value(model, Y, T, X=X, propensity=0.5, cv=2, n_repeats=1, random_state=0)
-    >>> display = PolicyValueDisplay(values).plot()
+    >>> display = values.plot()
     >>> [label.get_text() for label in display.ax_.get_yticklabels()][-1]
     'policy tree'
     """
 
-    def __init__(self, table: Any, direction: str | None = None):
+    def __init__(self, table: Any, direction: str | None = None, *, subject: str = POLICY):
         self.frame = table.to_frame() if hasattr(table, "to_frame") else table
         self.direction = direction or getattr(table, "direction", None)
-
-    @classmethod
-    def from_table(cls, table: Any, *, ax: Any = None, **options: Any) -> PolicyValueDisplay:
-        """Draw at once; options as in :meth:`plot`."""
-        return cls(table).plot(ax=ax, **options)
+        self.subject = subject
 
     def plot(
         self,
@@ -61,7 +60,7 @@ class PolicyValueDisplay(OneAxes):
         title: str | None = None,
         xlabel: str | None = None,
         limits: tuple[float, float] | None = None,
-        marked: str = "policy tree",
+        marked: str | None = None,
     ) -> PolicyValueDisplay:
         """Draw one line per rule.
 
@@ -69,22 +68,23 @@ class PolicyValueDisplay(OneAxes):
         ----------
         ax : matplotlib Axes, optional
         differences : bool, default False
-            Draw the policy tree's value minus each other rule's (paired, so often more telling) instead of values.
+            Draw the subject's value minus each other rule's (paired, so often more telling) instead of values.
         title, xlabel : str, optional
             Long ones are broken into lines; the label also says which way is better.
         limits : (least, largest), optional
             The outcome's range: intervals of values are cut to it, since no mean lies outside.
-        marked : str
-            The rule that stands out, such as the one that a verdict recommends.
+        marked : str, optional
+            The rule that stands out, such as the one that a verdict recommends; by default the subject.
 
         Returns
         -------
         PolicyValueDisplay
         """
+        marked = self.subject if marked is None else marked
         prefix = "difference" if differences else "value"
         ends = ["difference_lower", "difference_upper"] if differences else ["lower", "upper"]
         rows = self.frame[self.frame[prefix].notna()].iloc[::-1]
-        names = [f"tree - {rule}" if differences else str(rule) for rule in rows.index]
+        names = [f"{self.subject.split()[-1]} - {rule}" if differences else str(rule) for rule in rows.index]
         ax = self._use(ax, 6.4 + room_for_names(names), 1.1 + 0.32 * len(rows))
         low, high = self._ends(rows, ends, None if differences else limits)
         colors = [PALETTE[4] if rule == marked else "#666666" for rule in rows.index]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from policytree.data.features import Feature
-from policytree.data.views import Shown
+from policytree.data.views import Shown, fact, facts, facts_frame
 from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
 
@@ -476,6 +476,12 @@ class Progress:
     subproblems: int
 
 
+IN_OBJECTIVE_UNIT = frozenset(
+    ("dual_bound", "probable_lower_bound", "rounding_error", "theorem_1", "theorem_2", "theorem_3", "theorem_4_1",
+     "theorem_a_1", "tree_rounding_error", "without_limits")
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Solution(Shown):
     """A tree and its certificate.
@@ -496,7 +502,8 @@ class Solution(Shown):
         Work done (subproblems solved, root cuts evaluated, merged rows, ...).
     guarantees : dict
         What theorems say about this very solution, in numbers, and why a solver was chosen; empty for the direct
-        solver, whose guarantee is ``lower_bound``. Each solver documents its keys.
+        solver, whose guarantee is ``lower_bound``. Each solver documents its keys. Those of ``IN_OBJECTIVE_UNIT`` are
+        in the unit of ``objective``, so that they can be read beside ``gap``.
     compile_seconds : float
         Wall time that compiling took before the search; 0 if the kernels were on disk.
 
@@ -527,3 +534,22 @@ class Solution(Shown):
     def gap(self) -> float:
         """``objective - lower_bound``, at least zero."""
         return max(0.0, self.objective - self.lower_bound)
+
+    def per(self, total: float) -> Solution:
+        """The same in another unit: sums of losses, divided by the total weight of their rows, are means."""
+        told = {
+            name: value if isinstance(value, str) or name not in IN_OBJECTIVE_UNIT else value / total
+            for name, value in self.guarantees.items()
+        }
+        return replace(
+            self,
+            objective=self.objective / total,
+            lower_bound=self.lower_bound / total,
+            resolution=self.resolution / total,
+            guarantees=told,
+        )
+
+    def _shown(self):
+        said = facts(replace(self, guarantees={}))
+        told = {"gap": self.gap, **self.guarantees}
+        return [facts_frame(said | {name: fact(value) for name, value in told.items()})]

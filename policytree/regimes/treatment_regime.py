@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from policytree.plotting.regimes import RegimeDisplay
 
 BACKWARD, JOINT = "backward", "joint"
-DOUBLY_ROBUST, INVERSE_PROBABILITY = "doubly_robust", "inverse_probability"
+DOUBLY_ROBUST, INVERSE_PROBABILITY = "dr", "ipw"
 _JOINT_REFUSES = (
     "regularization", "min_samples_per_treatment", "feature_costs", "guesses", "root_feature", "max_leaf_nodes",
 )  # fmt: skip
@@ -70,9 +70,9 @@ class TreatmentRegime(NestedParameters):
         "joint": two stages with trees of depth one, the best of all pairs of stumps by the score of the whole regime.
         Backward induction need not find it, since a stump cannot be the best rule for all histories, and which
         histories occur depends on the first stage.
-    joint_scores : {"doubly_robust", "inverse_probability"}
+    joint_scores : {"dr", "ipw"}
         For "joint", the score of the whole regime. Both are unbiased where the probabilities of treatment are right;
-        "doubly_robust" subtracts what outcome models expect of the regime by backward induction, which makes it more
+        "dr" subtracts what outcome models expect of the regime by backward induction, which makes it more
         precise.
     history : {"all", "current"} or list
         What trees may look at: the whole history (covariates, treatments and outcomes of earlier stages too), the

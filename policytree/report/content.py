@@ -21,8 +21,8 @@ _NUMBER = re.compile(r"|-|(training rows)|<0.001|[-+\[]*[\d.][-+\d.,e%\] ]*|[-+]
 class Words:
     """A paragraph.
 
-    ``tone``: "plain", "lead" (the answer), "note", "warning", or the state of a verdict: "supported", "fragile",
-    "cannot-be-said".
+    ``tone``: "plain", "lead" (the answer), "note", "warning", "assumption", or the state of a verdict:
+    "supported", "fragile", "cannot-be-said".
     """
 
     text: str

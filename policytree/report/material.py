@@ -145,6 +145,8 @@ class Described:
     W : DataFrame of shape (n, q), or None
     direction : {"maximize", "minimize"}
     check : StudyCheck
+    by_lot : bool
+        Whether nothing but chance decided about treatments, as far as somebody said so.
     """
 
     about: About
@@ -154,6 +156,7 @@ class Described:
     W: pd.DataFrame | None
     direction: str
     check: StudyCheck
+    by_lot: bool = False
 
     @classmethod
     def of(cls, study: StudyLike, about: About | None = None, direction: str | None = None) -> Described:
@@ -170,6 +173,7 @@ class Described:
         return cls(
             told.named_after(data), data.arrays(), unadjusted(data.arrays()), _frame(data.X),
             None if data.W is None else _frame(data.W), direction or "maximize", check_study(data),
+            bool(data.randomized) or data.known_propensity or data.propensity is not None,
         )  # fmt: skip
 
     @property
@@ -214,9 +218,17 @@ class Described:
         return gain_text(self.mean_outcome, self.observed) if self.by_offers else self.mean_outcome
 
     @property
+    def counts_people(self) -> bool:
+        """Whether outcomes are zeros and ones, so that their mean is a share of people."""
+        y = self.observed.y
+        return self.times is None and bool(np.isin(y[np.isfinite(y)], (0.0, 1.0)).all())
+
+    @property
     def mean_outcome(self) -> str:
         """What outcomes are on average, in words, such as "mean score" or "mean days up to 1,000 days"."""
         about = self.about
+        if self.counts_people:
+            return f"share of people with {about.outcome}"
         return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
 
     @property

@@ -274,8 +274,11 @@ def make_content(material: Material) -> Content:
         reproduce_section(material),
     ]  # fmt: skip
     sections = [*first, *(None if section is None else replace(section, folded=True) for section in behind)]
-    title = study.about.title or f"Which {study.about.treatment}, for whom?"
-    goal = "largest" if study.direction == "maximize" else "smallest"
-    source = f" ({study.about.source})" if study.about.source else ""
-    subtitle = f"A rule for the {goal} {study.value}{material.of_whom}{source}"
+    unit = f" ({study.about.unit})" if study.about.unit and study.times is None else ""
+    goal = "highest" if study.direction == "maximize" else "lowest"
+    title = study.about.title or f"Which {study.about.treatment} for whom, for the {goal} {study.value}{unit}?"
+    source = f": {study.about.source}" if study.about.source else ""
+    subtitle = (
+        f"A treatment rule{material.of_whom}, learnt from data and judged on people who had no part in it{source}"
+    )
     return Content(title, subtitle, tuple(section for section in sections if section is not None))

@@ -6,8 +6,8 @@
     constrained       budgets and shares: the Lagrangian dual, then the duality gap
     nonadditive       F-scores and areas under ROC curves
     rashomon          all trees near the optimum
-    approximate       duplication, sampling, and the solver that chooses
     guided            any solver within guesses (McTavish et al.)
+    approximate       duplication, sampling, and the solver that chooses
     test_costs        greedy trees of low expected test cost
     out_of_core       trees from tables, without rows in memory
     kernels           all that numba compiles

@@ -382,7 +382,8 @@ class Study(StudyLike):
         """Where the probabilities of treatment come from, in words."""
         known, second = self.propensity, self.assigned.treatments[-1]
         if known is None:
-            return "estimated from the covariates" + (" and confounders" if self.confounders else "")
+            lot = "drawn by lot; " if self.randomized else ""
+            return f"{lot}estimated from the covariates{' and confounders' if self.confounders else ''}"
         if isinstance(known, Mapping):
             pairs = ((label, each if isinstance(each, str) else f"{each:g}") for label, each in known.items())
             return "known: " + ", ".join(f"{label} {text}" for label, text in pairs)

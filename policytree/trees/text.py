@@ -255,7 +255,7 @@ def to_rules(tree: Tree) -> pd.DataFrame:
 
 
 def rule_sentence(tree: Tree, most: int = 3) -> str:
-    """The rule in a sentence, such as "Give drug to those with age ≤ 50, none to the others".
+    """Say the rule in a sentence, path by path: "If age is at most 50, give drug; otherwise give none" is one.
 
     Parameters
     ----------
@@ -284,12 +284,14 @@ def rule_sentence(tree: Tree, most: int = 3) -> str:
     named = {action: said for action, said in paths.items() if action != rest}
     if sum(len(said) for said in named.values()) > most:
         return ""
-    parts = [f"{action} to those with {' or with '.join(said)}" for action, said in named.items()]
-    return f"Give {', '.join([*parts, f'{rest} to the others'])}." if parts else f"Give {rest} to everybody."
+    if not named:
+        return f"Give {rest} to everybody."
+    parts = [f"if {', or if '.join(said)}, give {action}" for action, said in named.items()]
+    return f"I{'; '.join(parts)[1:]}; otherwise give {rest}."
 
 
 def _joined(tree: Tree, path: list[tuple[int, bool]]) -> str:
-    """The answers on a path, those about one number together: "30 < age ≤ 40 and sex = male"."""
+    """The answers on a path, those about one number together: "age is over 30 and at most 40 and sex is male"."""
     bounds: dict[int, list[float]] = {}
     said: dict[int, list[str]] = {}
     for node, yes in path:
@@ -299,23 +301,20 @@ def _joined(tree: Tree, path: list[tuple[int, bool]]) -> str:
             ends = bounds.setdefault(j, [-np.inf, np.inf])
             ends[int(yes)] = min(ends[1], threshold) if yes else max(ends[0], threshold)
             continue
-        label = split_label(tree, node, missing=False)
         names = feature.names_at(threshold) if feature.kind != CATEGORICAL else None
         if not yes and names is not None:
-            label = f"{shown(feature.name)} = {shown(names[1])}"
-        elif not yes:
-            label = label.replace(" = ", " ≠ ", 1) if " = " in label else f"not ({label})"
-        said.setdefault(j, []).append(label)
+            answer, yes = shown(names[1]), True
+        else:  # behind the name the label has " = male", " is one of ..." or " is missing"
+            answer = split_label(tree, node, missing=False).removeprefix(shown(feature.name)).lstrip(" =")
+        said.setdefault(j, []).append(f"{shown(feature.name)} is {'' if yes else 'not '}{answer.removeprefix('is ')}")
     parts = []
     for j in dict.fromkeys(int(tree.feature[node]) for node, _ in path):
         name = shown(tree.features[j].name)
         low, high = bounds.get(j, (-np.inf, np.inf))
-        if np.isfinite(low) and np.isfinite(high):
-            parts.append(f"{format_threshold(low)} < {name} ≤ {format_threshold(high)}")
-        elif np.isfinite(low) or np.isfinite(high):
-            parts.append(
-                f"{name} > {format_threshold(low)}" if np.isfinite(low) else f"{name} ≤ {format_threshold(high)}"
-            )
+        over = f"over {format_threshold(low)}" if np.isfinite(low) else ""
+        at_most = f"at most {format_threshold(high)}" if np.isfinite(high) else ""
+        if within := " and ".join(filter(None, (over, at_most))):
+            parts.append(f"{name} is {within}")
         parts += said.get(j, [])
     return " and ".join(parts)
 

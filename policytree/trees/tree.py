@@ -13,7 +13,10 @@ from policytree.data.views import Shown
 from policytree.exceptions import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from scipy.sparse import csr_matrix
+
+    from policytree.plotting.trees import PolicyTreeDisplay
 
 TREE_LEAF = -1
 TREE_UNDEFINED = -2
@@ -75,6 +78,24 @@ class Tree(Shown):
 
     def _repr_html_(self) -> str:
         return _texts().export_html(self)
+
+    def plot(self, ax: Any = None, *, leaf_summary: pd.DataFrame | None = None, **options: Any) -> PolicyTreeDisplay:
+        """Draw the tree.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure of the right size.
+        leaf_summary : DataFrame, optional
+            From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: the values that the leaves
+            show, with intervals where they are held out.
+        **options
+            ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name`` and ``limits``, as in
+            :meth:`policytree.plotting.trees.PolicyTreeDisplay.plot`.
+        """
+        from policytree.plotting.trees import PolicyTreeDisplay
+
+        return PolicyTreeDisplay.from_tree(self, leaf_summary=leaf_summary, ax=ax, **options)
 
     @property
     def node_count(self) -> int:

@@ -24,7 +24,7 @@ class DirectMethod:
     >>> from sklearn.linear_model import LinearRegression
     >>> from policytree import RewardEstimator
     >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
-    >>> model = RewardEstimator(LinearRegression(), method="direct", cv=2, random_state=0)
+    >>> model = RewardEstimator(LinearRegression(), method="regression", cv=2, random_state=0)
     >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X).mean().round(2)
     drug    4.5
     none    3.5

@@ -41,7 +41,7 @@ class DoublyRobust:
     >>> from sklearn.linear_model import LinearRegression
     >>> from policytree import RewardEstimator
     >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
-    >>> model = RewardEstimator(LinearRegression(), method="doubly_robust_normalized", cv=2, random_state=0)
+    >>> model = RewardEstimator(LinearRegression(), method="dr_normalized", cv=2, random_state=0)
     >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
     drug    4.5
     none    3.5

@@ -36,7 +36,7 @@ class InversePropensity:
     >>> import numpy as np
     >>> from policytree import RewardEstimator
     >>> X, T = np.arange(8.0).reshape(-1, 1), np.array(["drug", "none"] * 4)
-    >>> model = RewardEstimator(method="self_normalized", cv=2, random_state=0)
+    >>> model = RewardEstimator(method="ipw_normalized", cv=2, random_state=0)
     >>> model.fit_predict(X[:, 0] + (T == "drug"), T, X=X, propensity=0.5).mean().round(2)
     drug    4.0
     none    4.0

@@ -8,9 +8,9 @@ from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.scheme import Scheme
 
 SCHEMES: dict[str, Scheme] = {
-    "direct": DirectMethod(),
-    "doubly_robust": DoublyRobust(),
-    "doubly_robust_normalized": DoublyRobust(normalized=True),
-    "inverse_propensity": InversePropensity(),
-    "self_normalized": InversePropensity(normalized=True),
+    "dr": DoublyRobust(),
+    "dr_normalized": DoublyRobust(normalized=True),
+    "ipw": InversePropensity(),
+    "ipw_normalized": InversePropensity(normalized=True),
+    "regression": DirectMethod(),
 }

@@ -57,7 +57,7 @@ def estimand_scheme(
     estimand : {"all", "treated", "overlap"}
     treated : label or None
     method : str or Scheme
-        Must be "doubly_robust" for "treated" and "overlap".
+        Must be "dr" for "treated" and "overlap".
     treatments : ndarray of shape (K,)
 
     Raises
@@ -72,8 +72,8 @@ def estimand_scheme(
         return None
     if estimand == "compliers":
         raise InputError("estimand='compliers' is about people who follow an instrument; set method='instrument'.")
-    if not isinstance(method, str) or method != "doubly_robust":
-        raise InputError(f"estimand={estimand!r} has doubly robust scores only; leave method at 'doubly_robust'.")
+    if not isinstance(method, str) or method != "dr":
+        raise InputError(f"estimand={estimand!r} has doubly robust scores only; leave method at 'dr'.")
     return DoublyRobustOverlap() if estimand == "overlap" else DoublyRobustTreated(_treated(treated, treatments))
 
 
@@ -101,10 +101,10 @@ def _check_target(estimator: Any) -> None:
         raise InputError(
             f"With a target the rewards are about its people; leave estimand at 'all', not {estimator.estimand!r}."
         )
-    if not isinstance(estimator.method, DoublyRobust) and quoted(estimator.method) != quoted("doubly_robust"):
-        raise InputError("Rewards for a target are doubly robust only; leave method at 'doubly_robust'.")
+    if not isinstance(estimator.method, DoublyRobust) and quoted(estimator.method) != quoted("dr"):
+        raise InputError("Rewards for a target are doubly robust only; leave method at 'dr'.")
     if getattr(estimator.method, "normalized", False):
-        raise InputError("Rewards for a target have no normalised form; leave method at 'doubly_robust'.")
+        raise InputError("Rewards for a target have no normalised form; leave method at 'dr'.")
     largest = estimator.max_target_weight
     if not is_real(largest) or not largest > 1.0:
         raise InputError(f"max_target_weight must be larger than 1, such as 50; got {quoted(largest)}.")

@@ -85,9 +85,10 @@ class RewardEstimator(NestedParameters):
     ----------
     model_regression : "auto", scikit-learn regressor or classifier, or mapping of treatment to one
         Outcome model, fitted per treatment. "auto" mixes ridge (for 0/1 outcomes: logistic) regression and boosted
-        small trees, each within every treatment and over all of them, by their out-of-fold errors
-        (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted", "linear over arms" or "boosted
-        over arms" is one of these alone; predictions of 0/1 outcomes stay within. A classifier's
+        small trees, each within every treatment and over all of them, and ridge on bends and products of covariates,
+        by their out-of-fold errors (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted",
+        "linear over arms", "boosted over arms" or "curved" is one of these alone; predictions of 0/1 outcomes stay
+        within. A classifier's
         prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they
         are, one indicator column per category); those that refuse missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
@@ -99,10 +100,10 @@ class RewardEstimator(NestedParameters):
         :class:`policytree.plotting.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows
         of every treatment in each training part.
     method : str or Scheme
-        "doubly_robust" (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "doubly_robust_normalized",
-        "inverse_propensity", "self_normalized", "direct", or an instance of a scheme. "instrument" learns the effect
-        of a treatment from who was offered it (a study's ``Offered``), where people choose for reasons that bear on
-        the outcome:
+        "dr" is doubly robust (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "ipw" weighs by inverse
+        propensities, "regression" takes the outcome models' predictions; "dr_normalized" and "ipw_normalized" make
+        every treatment's weights sum to one. Or an instance of a scheme. "instrument" learns the effect of a treatment
+        from who was offered it (a study's ``Offered``), where people choose for reasons that bear on the outcome:
         :class:`policytree.weighting.instrument.InstrumentalVariable`. Rewards are then gains over the first of two
         treatments; all that is said of treatments under ``propensity``, ``regression`` and ``min_propensity`` is about
         offers.
@@ -230,7 +231,7 @@ class RewardEstimator(NestedParameters):
 
     model_regression: Any = "auto"
     model_propensity: Any = "auto"
-    method: Any = "doubly_robust"
+    method: Any = "dr"
     _: KW_ONLY
     min_propensity: float = 0.01
     cv: Any = 5
@@ -459,7 +460,7 @@ class RewardEstimator(NestedParameters):
         learner = resolve_effects(self.model_effects, Z.shape[1] > 0)
         if nuisances.regression is None or nuisances.propensity is None:
             raise InputError(
-                "Effects are learnt from doubly robust rewards; use method='doubly_robust', or leave out model_effects."
+                "Effects are learnt from doubly robust rewards; use method='dr', or leave out model_effects."
             )
         least = np.maximum(nuisances.propensity, max(self.min_propensity, LEAST_DIVISOR))
         rewards = DoublyRobust().rewards(observed, replace(nuisances, propensity=least))
@@ -874,8 +875,8 @@ class RewardEstimator(NestedParameters):
         of : {"treatment", "outcomes"}
             Whose models are replaced.
         learner : str
-            Of treatment "shares", "logit" or "boosted"; of outcomes "linear", "boosted", "linear over arms" or
-            "boosted over arms".
+            Of treatment "shares", "logit" or "boosted"; of outcomes "linear", "boosted", "linear over arms",
+            "boosted over arms" or "curved".
 
         Raises
         ------

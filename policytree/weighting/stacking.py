@@ -4,8 +4,10 @@ Short-stacking (Ahrens, Hansen, Schaffer and Wiemann 2024, "Model averaging and 
 that keep rows from their own models also choose each learner's tuning (rounds of boosting, penalties) and the weights
 of the mixture, so that no inner cross-validation is needed.
 
-- Outcomes have four learners: a penalised linear model and boosted trees within each arm, and both over all arms, with
-  the arm among their columns. What arms share is learnt from all rows, what they do not from their own.
+- Outcomes have five learners: a penalised linear model and boosted trees within each arm, and both over all arms, with
+  the arm among their columns. What arms share is learnt from all rows, what they do not from their own. The fifth, a
+  ridge on hinges and products within each arm, finds curved confounding in a few hundred rows, where trees do not yet
+  (``benchmarks/curved_confounding.py``).
 - Propensities have three: the arms' shares, a penalised multinomial logit and multinomial boosting. In a trial whose
   chances depend on nothing the shares get most of the weight.
 - Boosted propensities then take ``UNDERSMOOTHING`` times the rounds of least error. The least error of propensities
@@ -17,16 +19,18 @@ of the mixture, so that no inner cross-validation is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from scipy.optimize import lsq_linear, nnls
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
+from threadpoolctl import ThreadpoolController
 
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import CrossFit, FoldFits
@@ -35,6 +39,8 @@ from policytree.weighting.boosting import Boosted, boost
 from policytree.weighting.learners import RIDGE_PENALTIES, imputer
 from policytree.weighting.study_data import StudyData
 
+P = ParamSpec("P")
+R = TypeVar("R")
 ROUNDS = (1, 3, 6, 10, 15, 22, 30, 45, 65, 100)  # of boosted outcomes, to choose from
 PROPENSITY_ROUNDS, PROPENSITY_RATE = (1, 2, 3, 5, 7, 10, 15, 21, 30, 45, 63, 90, 126), 0.2
 UNDERSMOOTHING = 4.0  # rounds of boosted propensities, by those of least error
@@ -42,6 +48,9 @@ FIRST_ROUNDS = 9  # stages of boosted propensities that are fitted at first: in 
 LOGIT_PENALTIES = (0.03, 1.0)  # C of scikit-learn: one over the penalty
 LOGIT_TOLERANCE = 1e-3  # of the gradient: probabilities are off by less than a thousandth
 TARGETING_PENALTY = 3.0  # rows, one standard deviation off, that speak for leaving the predictions as they are
+N_HINGES = 5  # of a covariate
+MOST_PRODUCTS = 400  # of two covariates; beyond, curves have none
+MOST_CURVES = 500_000  # numbers in the table of hinges and products; with more rows trees find what they find
 MOST_INTERACTIONS = 50_000_000  # numbers in the table of arm x covariate terms; beyond, that learner is left out
 
 
@@ -118,7 +127,7 @@ class _Constant:
 class _Ridges:
     """Ridge regressions of one table, a stage for every penalty to choose from."""
 
-    prepare: Pipeline | Interactions
+    prepare: Pipeline | Interactions | Curves
     intercepts: np.ndarray
     coefficients: np.ndarray
 
@@ -136,7 +145,7 @@ class _Ridges:
 class _Logits:
     """Logistic regressions of one table, a stage for every penalty to choose from."""
 
-    prepare: Pipeline | Interactions
+    prepare: Pipeline | Interactions | Curves
     models: tuple[LogisticRegression, ...]
 
     def stages(self, Z: np.ndarray) -> np.ndarray:
@@ -164,7 +173,7 @@ class _BoostedStages:
 
 
 def linear_stages(
-    prepare: Pipeline | Interactions,
+    prepare: Pipeline | Interactions | Curves,
     Z: np.ndarray,
     y: np.ndarray,
     w: np.ndarray | None,
@@ -270,6 +279,37 @@ class Interactions(TransformerMixin, BaseEstimator):
             yield table
 
 
+class Curves(TransformerMixin, BaseEstimator):
+    """Covariates, their hinges at a few quantiles, and the products of any two: bends and surfaces for a ridge.
+
+    Columns of two values have no hinges. Of many covariates there are only hinges, since rows could not tell products
+    apart. Beyond the values of ``fit`` all stays constant, since products of far values would be very large. Terms are
+    not divided by their spread: a product that differs in three rows would be as large as one that differs in all.
+    """
+
+    def fit(self, X, y=None):
+        """Learn how covariates are prepared, their range, and their knots."""
+        self.prepare_ = prepared().fit(X)
+        Z = self.prepare_.transform(X)
+        self.low_, self.high_ = Z.min(axis=0), Z.max(axis=0)
+        shares = np.arange(1, N_HINGES + 1) / (N_HINGES + 1.0)
+        knots = (np.unique(np.quantile(column, shares, method="inverted_cdf")) for column in Z.T)
+        self.knots_ = [k[(low < k) & (k < high)] for k, low, high in zip(knots, self.low_, self.high_, strict=True)]
+        return self
+
+    def transform(self, X):
+        """(n, terms) numbers."""
+        Z = np.clip(self.prepare_.transform(X), self.low_, self.high_)
+        hinges = [np.maximum(column[:, None] - knots, 0.0) for column, knots in zip(Z.T, self.knots_, strict=True)]
+        q = Z.shape[1]
+        left, right = np.triu_indices(q if _n_pairs(q) <= MOST_PRODUCTS else 0, 1)
+        return np.hstack([Z, *hinges, Z[:, left] * Z[:, right]])
+
+
+def _n_pairs(q: int) -> int:
+    return q * (q - 1) // 2
+
+
 def indicators(arm: np.ndarray, n_arms: int) -> np.ndarray:
     """A column of zeros and ones for every arm, (n, K)."""
     return (arm[:, None] == np.arange(n_arms)).astype(np.float64)
@@ -336,8 +376,28 @@ class OverArms:
         return np.hstack([ZA[:, :-1], indicators(ZA[:, -1], self.n_arms)]) if self.indicators else ZA
 
 
+@functools.cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator of what fits a learner of few columns: linear algebra uses one thread.
+
+    Two threads wait for each other more than they gain: 300 rows took .40 s of processor on two, .25 on one.
+    """
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _blas().limit(limits=1):
+            return function(*args, **kwargs)
+
+    return called
+
+
+@one_blas_thread
 def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=None, groups=None):
-    """One of the four learners, fitted to a table whose last column is the arm; rows of weight zero say nothing."""
+    """One of the five learners, fitted to a table whose last column is the arm; rows of weight zero say nothing."""
     if sample_weight is not None:
         kept = sample_weight > 0.0
         ZA, y, sample_weight = ZA[kept], y[kept], sample_weight[kept] / sample_weight[kept].mean()
@@ -357,10 +417,12 @@ def _fit_outcomes(kind: str, n_arms: int, binary: bool, ZA, y, sample_weight=Non
             )
         w = None if sample_weight is None else sample_weight[own]
         Z = ZA[own, :-1]
-        boosts = kind == "boosted"
-        models.append(
-            boosted_stages(Z, y[own], w, binary) if boosts else linear_stages(prepared(), Z, y[own], w, binary)
-        )
+        if kind == "boosted":
+            models.append(boosted_stages(Z, y[own], w, binary))
+        elif kind == "curved":
+            models.append(linear_stages(Curves(), Z, y[own], w, False))
+        else:
+            models.append(linear_stages(prepared(), Z, y[own], w, binary))
     return ByArm(tuple(models))
 
 
@@ -394,7 +456,7 @@ class StackedOutcomes:
 
     @property
     def second_best(self) -> str | None:
-        """The best learner that is not of the best one's family (linear or boosted): another view of the outcomes.
+        """The best learner that is not of the best one's family (linear, boosted, curved): another view of them.
 
         None if all are of one family.
         """
@@ -477,6 +539,7 @@ OUTCOME_LEARNERS = {
     "boosted": "boosted trees",
     "linear over arms": "a penalised linear model of all arms",
     "boosted over arms": "boosted trees of all arms",
+    "curved": "penalised linear models with bends and products",
 }
 EVENTS = "events"  # the models of the event as one more learner of times
 
@@ -506,10 +569,14 @@ class OutcomeStack:
         ]
 
     def _affordable(self, Z: np.ndarray, n_arms: int) -> tuple[str, ...]:
-        """The learners, without the one whose table would be too large, if there are others."""
-        if len(self.learners) == 1 or len(Z) * (Z.shape[1] + 1) * (n_arms + 1) <= MOST_INTERACTIONS:
-            return self.learners
-        return tuple(name for name in self.learners if name != "linear over arms")
+        """The learners, without those whose table would be too large, if there are others."""
+        n, q = Z.shape
+        products = _n_pairs(q) if _n_pairs(q) <= MOST_PRODUCTS else 0
+        large = {
+            "linear over arms": n * (q + 1) * (n_arms + 1) > MOST_INTERACTIONS,
+            "curved": n * (q * (N_HINGES + 1) + products) > MOST_CURVES,
+        }
+        return tuple(name for name in self.learners if len(self.learners) == 1 or not large.get(name, False))
 
     def mixed(self, fits: list[CrossFit], Z: np.ndarray, observed: StudyData, propensity: np.ndarray | None):
         """The mixture that fits best out of fold, targeted if propensities are known.
@@ -662,6 +729,7 @@ class _Shares:
         return np.tile(self.shares, (len(Z), 1))
 
 
+@one_blas_thread
 def _fit_arms(kind: str, n_arms: int, n_stages: int, Z, arm, sample_weight=None, groups=None):
     if sample_weight is not None:
         kept = sample_weight > 0.0

@@ -112,7 +112,7 @@ def test_files_of_rewards_stay_in_their_folder(frame, tmp_path, name):
     frame.assign(arm=np.where(frame.a % 2, "p", "q")).to_parquet(tmp_path / "rows.parquet")
 
     def score():
-        learner = RewardEstimator(method="inverse_propensity", cv=2, random_state=0)
+        learner = RewardEstimator(method="ipw", cv=2, random_state=0)
         ask = {"outcome": "none", "treatment": "arm", "propensity": 0.5, "directory": tmp_path / "s"}
         return stream_rewards(learner, tmp_path / "rows.parquet", ["a"], **ask)
 

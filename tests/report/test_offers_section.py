@@ -22,7 +22,6 @@ from policytree import (
 from policytree.constraints import MaxShare
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
-from policytree.plotting import ComplianceDisplay
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.drawing import draw
 from policytree.weighting.study_data import StudyData, by_columns
@@ -88,18 +87,18 @@ def test_the_picture_shows_uptake_and_compliance_and_no_row(fitted, study, repor
     assert [offer["name"] for offer in picture.data["offers"]] == ["none", "voucher"]
     assert sum(picture.data["counts"]) == 280 and len(picture.data["counts"]) == 30
     assert "share that takes programme" in draw(picture, "k") or "<svg" in draw(picture, "k")
-    display = ComplianceDisplay.from_estimator(fitted, groups=study[4], bins=10)
+    display = instrument_summary(fitted, groups=study[4]).plot(bins=10)
     low, high = display.axes_[0].get_xlim()
     assert low <= 0.0 and high >= 1.0 and len(display.axes_) == 2
     with pytest.raises(InputError, match="fitted without an instrument"):
-        ComplianceDisplay.from_estimator(RewardEstimator().fit(study[2], study[1], propensity=0.5))
+        instrument_summary(RewardEstimator().fit(study[2], study[1], propensity=0.5))
 
 
 def test_the_tree_over_offers_is_the_best_one_net_of_costs(study, fitted, report):
     X, T, Y, offered, groups = study
     offer = offered["instrument"]
     net = Y - 2.0 * (T == "programme")
-    plain = rewards().set_params(method="doubly_robust", estimand="all")
+    plain = rewards().set_params(method="dr", estimand="all")
     model = DRPolicyTree(rewards=plain, max_depth=1, min_samples_leaf=40)
     given = {"X": X, "groups": groups, "propensity": 0.5, "sample_treatment_costs": {"voucher": 0.5}}
     by_columns(model.fit, Y=net, T=offer, **given)

@@ -69,7 +69,7 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     assert [section.key for section in content.sections] == ORDER
     assert [section.key for section in content.sections if not section.folded] == FIRST
     assert [s.folded for s in Content.from_dict(content.to_dict()).sections] == [s.folded for s in content.sections]
-    assert content.section("verdict").blocks[0] == Words(report.verdict.recommendation, "lead")
+    assert content.section("verdict").blocks[0] == Words(report.verdict.proposal, "lead")
     assert report.verdict.rule == values.verdict.rule
     frame, shown = values.to_frame(), table_of(content, "values")
     assert [row[0] for row in shown.rows] == [row["rule"] for row in shown.numbers] == list(frame.index)
@@ -173,7 +173,10 @@ def test_a_tree_of_given_rewards_has_a_report_without_nuisances(plain):
     keys = [section.key for section in report.content.sections]
     assert {"ranking", "stability", "certificate"} < set(keys) and "support" not in keys and "warnings" not in keys
     text = " ".join(report.to_text().split())
-    assert "None: without held-out values nobody knows" in text and "Which drug, for whom?" in text
+    assert (
+        "None: without held-out values nobody knows" in text
+        and "Which drug for whom, for the highest mean score?" in text
+    )
     assert ranking.estimate.value == pytest.approx(float(table_of(report.content, "ranking").rows[0][1]), abs=0.01)
     assert "youth &lt;b&gt;" in report.to_html() and "youth <b>" not in report.to_html()
     assert "<StudyReport: Verdict" in repr(report) and 'class="policytree-report"' in report._repr_html_()

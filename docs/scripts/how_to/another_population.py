@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 
 from policytree import RewardEstimator, Study, average_effect, load_dataset
 from policytree.diagnostics import target_overlap
-from policytree.plotting import TargetOverlapDisplay
 from policytree.study import Population, TimeToEvent
 
 trial, people = load_dataset("gbsg").frame, load_dataset("rotterdam").frame
@@ -37,7 +36,7 @@ of_trial = np.arange(len(table)) < len(trial)
 overlap = target_overlap(there, table, study=of_trial)
 print(overlap)
 print(overlap.balance.round(2))
-TargetOverlapDisplay(overlap).plot()
+overlap.plot()
 
 # %%
 # **Ask for people whom the trial knows.** Rotterdam's patients have higher grades. Of those with the trial's commonest

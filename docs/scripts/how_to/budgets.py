@@ -38,11 +38,10 @@ policy_shares(tree.predict(others)).round(3)
 # ``budget_path`` has a tree for every budget, and what no tree of a budget can beat:
 
 from policytree.evaluation import budget_path
-from policytree.plotting import BudgetPathDisplay
 
 path = budget_path(PolicyTree(max_depth=2), X, rewards, budget_costs=costs)
 print(f"{len(path)} trees; no tree that spends 0.8 gains more than {path.bound_at(0.8):.3f} on these rows")
-BudgetPathDisplay.from_path(path)
+path.plot()
 
 # %%
 # ``DRPolicyTree`` takes the same constraints, where the study has ``budget_costs=``, and so does the command line:

@@ -62,3 +62,14 @@ try:
     from_json(tree.to_json().replace('"north"', '"North"'))
 except InputError as error:
     print(error)
+
+# %%
+# For a journal: as wide as a column (3.5 inches) or a page (7 inches), no text smaller than 7 points, and names that
+# people read. Labels come from a mapping or from a CSV file with the columns ``name``, ``label``, ``unit``, ``values``;
+# ``"humanize"`` makes names readable that have none. On the command line:
+# ``policytree plot tree.json -o tree.pdf --width column --labels labels.csv``.
+
+from policytree.trees.labels import Label
+
+figure = tree.plot(width="column", labels={"age": Label("Age at entry", "years")}, unit="patients")
+print(figure.caption_)

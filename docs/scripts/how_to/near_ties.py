@@ -8,7 +8,6 @@ slack of the best one, and lists the best of them.
 
 from policytree import DRPolicyTree, load_dataset
 from policytree.evaluation import near_ties
-from policytree.plotting import NearTiesDisplay
 
 study = load_dataset("nsw").study()
 model = DRPolicyTree(max_depth=2, min_samples_leaf=30, random_state=0).fit(study)
@@ -26,11 +25,10 @@ print(found)
 # people is what :func:`policytree.cross_val_policy_value` asks, and whether the tree would come again what
 # :doc:`stability` asks.
 
-NearTiesDisplay.from_result(found)
+found.plot()
 
 # %%
 # Among rules that are equally good, take the one that is easiest to apply:
 
-from policytree.plotting import PolicyTreeDisplay
 
-PolicyTreeDisplay.from_tree(found.simplest, title="The simplest of them")
+found.simplest.plot(title="The simplest of them")

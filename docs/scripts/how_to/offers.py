@@ -12,7 +12,6 @@ import pandas as pd
 
 from policytree import DRPolicyTree, Study
 from policytree.evaluation import instrument_summary, offer_rule
-from policytree.plotting import ComplianceDisplay
 from policytree.study import Offered
 
 rng = np.random.default_rng(0)
@@ -34,7 +33,7 @@ model = DRPolicyTree(max_depth=1, min_samples_leaf=50, random_state=0).fit(study
 found = instrument_summary(model)
 print(f"who joined against who did not: {naive:.1f}")
 print(found)
-ComplianceDisplay.from_estimator(model)
+found.plot()
 
 # %%
 # **What the numbers mean.** *Uptake* is the share that takes the programme under every offer; *outcome* the mean under

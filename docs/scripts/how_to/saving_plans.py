@@ -8,7 +8,6 @@ an employer offers a plan is as good as chance among people of the same income, 
 
 from policytree import RewardEstimator, load_dataset
 from policytree.evaluation import instrument_summary
-from policytree.plotting import ComplianceDisplay
 
 data = load_dataset("k401k")
 study = data.study()  # its treatment is Offered: a plan that people may refuse
@@ -30,7 +29,7 @@ print(instrument_summary(plain))
 model = RewardEstimator(method="instrument", estimand="compliers", random_state=0)
 found = instrument_summary(model.fit(study))
 print(found)
-ComplianceDisplay.from_estimator(model)
+found.plot()
 
 # %%
 # **Beside DoubleML** (``DoubleMLIIVM``, with the same covariates), in dollars:

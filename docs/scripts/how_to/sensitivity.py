@@ -10,7 +10,6 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset
 from policytree.evaluation import marginal_sensitivity
-from policytree.plotting import MarginalSensitivityDisplay
 
 study = load_dataset("nsw").study()
 model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_per_treatment=20, random_state=0).fit(study)
@@ -36,7 +35,7 @@ bounds = marginal_sensitivity(
 )
 for sentence in bounds.statements():
     print(sentence)
-MarginalSensitivityDisplay.from_result(bounds)
+bounds.plot()
 
 # %%
 # (This was an experiment, so nothing *should* be hidden. In an observational study, compare Gamma with how strongly

@@ -10,14 +10,13 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, load_dataset
 from policytree.evaluation import policy_stability
-from policytree.plotting import PolicyStabilityDisplay
 
 study = load_dataset("nsw").study()
 model = DRPolicyTree(LinearRegression(), max_depth=2, min_samples_leaf=40, random_state=0).fit(study)
 stability = policy_stability(model, study, n_resamples=20, random_state=0)
 for sentence in stability.statements():
     print(sentence)
-PolicyStabilityDisplay.from_stability(stability)
+stability.plot()
 
 # %%
 # Twenty resamples show how it works; take a hundred for a paper. Rules that look different may be worth the same:

@@ -8,7 +8,6 @@ them on the others: the one whose gain has the largest lower bound is the surest
 
 from policytree import DRPolicyTree, load_dataset
 from policytree.evaluation import surest_rule
-from policytree.plotting import PolicyTreeDisplay
 
 study = load_dataset("nsw").study(control="control")
 model = DRPolicyTree(max_depth=2, min_samples_leaf=20, random_state=0)
@@ -30,4 +29,4 @@ print(surest_rule(model, study.replace(control=None), epsilon=0.1, random_state=
 # %%
 # It is a tree like any other.
 
-PolicyTreeDisplay.from_tree(found.tree, title="The surest rule")
+found.tree.plot(title="The surest rule")

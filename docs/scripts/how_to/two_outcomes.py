@@ -13,7 +13,6 @@ from sklearn.linear_model import LinearRegression
 from policytree import PolicyTree, RewardEstimator, Study, load_dataset
 from policytree.constraints import Limit
 from policytree.evaluation import pareto_path
-from policytree.plotting import ParetoPathDisplay
 from policytree.study import TimeToEvent
 
 data = load_dataset("actg175")
@@ -49,11 +48,11 @@ print("by a weight of 0.1:", path.weighted(0.1) + 1, "of", len(path))
 
 others = {"cd8": rewards_of("cd820", ~chooses)}
 held_out = path.evaluate(X[~chooses], rewards_of("cd420", ~chooses), outcomes=others)
-ParetoPathDisplay.from_path(path, held_out, chosen=chosen, unit="CD4 cells")
+path.plot(held_out, chosen=chosen, unit="CD4 cells")
 
 # %%
 # Every interval holds by itself: who picks the point that looks best on these people needs others again. In a
-# notebook, ``ParetoPathDisplay(path).to_html()`` is a picture whose points show their tree when one points at them.
+# notebook, ``path.plot().to_html()`` is a picture whose points show their tree when one points at them.
 #
 # **Weights are the plain alternative.** Where somebody can say that a CD8 cell is worth a tenth of a CD4 cell, no path
 # is needed, and the tree may be of any depth:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from policytree import RewardEstimator, Study, held_out_rewards
 from policytree.evaluation import rank_average_treatment_effect
-from policytree.plotting import TOCDisplay
 
 rng = np.random.default_rng(0)  # a trial: a pill that helps those at risk, a course that helps all, at a price
 n = 2_000
@@ -26,7 +25,7 @@ held = held_out_rewards(RewardEstimator(random_state=0), study, random_state=0)
 priorities = {"predicted gain": held.predicted_gain("pill", "none"), "age": table["age"].iloc[held.rows]}
 ranking = rank_average_treatment_effect(priorities, held, treatment="pill", baseline="none")
 print(ranking)
-TOCDisplay.from_ranking(ranking)
+ranking.plot()
 
 # %%
 # The curve says how much more than the average those gain who come first. AUTOC is the area under it, which is zero on
@@ -35,10 +34,9 @@ TOCDisplay.from_ranking(ranking)
 # Several treatments with prices: the best plan for every budget, and drawing lots for comparison.
 
 from policytree.evaluation import qini_curve
-from policytree.plotting import QiniCurveDisplay
 
 curve = qini_curve(held.outcomes, held, {"pill": 1.0, "course": 3.0}, baseline="none")
 print("a budget of 1 buys", curve.value_at(1.0))
 print("lots would buy    ", curve.untargeted.value_at(1.0))
 print("least budget for a gain of 0.4:", curve.budget_for(0.4))
-QiniCurveDisplay.from_curves(curve)
+curve.plot()

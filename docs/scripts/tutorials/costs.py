@@ -59,10 +59,9 @@ print(f"on others it spends {spent.value:.0f} dollars a man, 95% interval [{spen
 # Every budget at once: each step of the path is a tree that is the best one at some price of money.
 
 from policytree.evaluation import budget_path
-from policytree.plotting import BudgetPathDisplay
 
 path = budget_path(PolicyTree(max_depth=2, min_samples_leaf=40), X, rewards, budget_costs=costs)
-BudgetPathDisplay.from_path(path)
+path.plot()
 
 # %%
 # The price of a mistake

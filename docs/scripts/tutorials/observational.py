@@ -114,13 +114,12 @@ print(table)
 # the same people put on more weight. How large must Gamma be to undo that quitting adds weight at all?
 
 from policytree.evaluation import marginal_sensitivity
-from policytree.plotting import MarginalSensitivityDisplay
 
 fitted = {"propensity": rewards.propensity_, "regression": rewards.regression_, "baseline": "smoke on"}
 bounds = marginal_sensitivity("quit", Y, T, **fitted, random_state=0)
 for sentence in bounds.statements():
     print(sentence)
-MarginalSensitivityDisplay.from_result(bounds)
+bounds.plot()
 
 # %%
 # Another way to ask: how much of the outcome and of the choice must an unmeasured variable explain? Variables that

@@ -77,9 +77,8 @@ print(table)
 #   for being small.
 # - **Optimism.** On the patients who chose it, the tree seems better than it is. The table's values are held out.
 
-from policytree.plotting import PolicyValueDisplay
 
-PolicyValueDisplay.from_table(table, title="Score after three months, on patients who did not choose the rule")
+table.plot(title="Score after three months, on patients who did not choose the rule")
 
 # %%
 # The tree, and its proof

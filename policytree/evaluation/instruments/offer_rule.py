@@ -269,5 +269,5 @@ def over_offers(estimator: DRPolicyTree) -> DRPolicyTree:
     tree: DRPolicyTree = clone(estimator)
     tree.set_params(constraints=[each for each in asked(tree) if each.needs not in ("", "budget_costs")])
     if tree.rewards is not None and is_instrumental(tree.rewards):
-        tree.rewards.set_params(method="doubly_robust", estimand="all")
+        tree.rewards.set_params(method="dr", estimand="all")
     return tree

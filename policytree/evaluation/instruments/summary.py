@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,9 @@ from policytree.evaluation.inputs import fitted_by_offers
 from policytree.weighting.cluster_robust import covariance_of_means
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.instrument import WEAK_F, FirstStage
+
+if TYPE_CHECKING:
+    from policytree.plotting.compliance import ComplianceDisplay
 
 SMALL_COMPLIANCE = 0.1
 NOTHING = 1e-9  # uptake that is as much is the rounding of zeros
@@ -65,9 +68,6 @@ class InstrumentSummary(Shown):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from policytree import RewardEstimator
-    >>> from policytree.evaluation import instrument_summary
     >>> import numpy as np, pandas as pd
     >>> from policytree import RewardEstimator, Study
     >>> from policytree.evaluation import instrument_summary
@@ -95,6 +95,7 @@ class InstrumentSummary(Shown):
     one_sided: bool
     compliance: pd.Series = field(repr=False)
     small_compliance: float
+    _of_rows: np.ndarray = field(repr=False)  # compliance
     _population: np.ndarray = field(repr=False)
     _groups: np.ndarray | None = field(repr=False)
     _weight: np.ndarray | None = field(repr=False)
@@ -135,6 +136,16 @@ class InstrumentSummary(Shown):
             rows.append((everybody, *found, difference))
         names = ["everybody", "compliers", "standard_error", "lower", "upper", "difference"]
         return pd.DataFrame(rows, columns=names, index=pd.Index(covariates.names(), name="covariate"))
+
+    def plot(self, **options: Any) -> ComplianceDisplay:
+        """Draw uptake under every offer, and what offers change about it, by person.
+
+        Options are ``bins``, as in
+        :meth:`policytree.plotting.compliance.ComplianceDisplay.plot`.
+        """
+        from policytree.plotting.compliance import ComplianceDisplay
+
+        return ComplianceDisplay(self, self._of_rows).plot(**options)
 
     def _shown(self) -> list[Any]:
         effect, compliers = self.effect, self.compliers
@@ -206,9 +217,6 @@ def instrument_summary(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from policytree import RewardEstimator
-    >>> from policytree.evaluation import instrument_summary
     >>> import numpy as np, pandas as pd
     >>> from policytree import RewardEstimator, Study
     >>> from policytree.evaluation import instrument_summary
@@ -249,6 +257,7 @@ def instrument_summary(
         bool(np.abs(own).max() < NOTHING),
         pd.Series(np.quantile(compliance, QUANTILES), index=list(QUANTILES), name="compliance"),
         float(np.average(compliance < SMALL_COMPLIANCE, weights=w)),
+        compliance,
         moved,
         clusters,
         w,

@@ -114,7 +114,7 @@ def nuisances_of(fitted: RewardEstimator) -> tuple[pd.DataFrame, pd.DataFrame]:
         If one of them was not needed.
     """
     if fitted.propensity_ is None or fitted.regression_ is None:
-        raise InputError(f"method={fitted.method!r} has not both nuisances; use method='doubly_robust'.")
+        raise InputError(f"method={fitted.method!r} has not both nuisances; use method='dr'.")
     return fitted.propensity_, fitted.regression_
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 SUPPORTED, FRAGILE, UNSAID = STATES = ("supported", "fragile", "cannot be said")
+ASSUMED = "assumed"  # of a condition that no data can test: no finding, and no state of a verdict
 
 ASSIGNMENT = "assignment"  # the gate that says how treatments were assigned
 
@@ -18,9 +19,9 @@ class Gate:
     ----------
     name : str
         The condition, such as "direction" or "data check".
-    state : {"supported", "fragile", "cannot be said"}
-        Supported: nothing speaks against it. Fragile: the verdict holds only if something does that the data do not
-        show. Cannot be said: the data speak against it, and the verdict is withheld.
+    state : {"supported", "assumed", "fragile", "cannot be said"}
+        Supported: nothing speaks against it. Assumed: no data can test it. Fragile: the verdict holds only if
+        something does that the data do not show. Cannot be said: the data speak against it; the verdict is withheld.
     reason : str
         What was found; a clause without a full stop.
     remedy : str
@@ -40,8 +41,8 @@ class Gate:
 
 
 def strength_of(gates: Iterable[Gate]) -> str:
-    """The state of the weakest gate; supported without gates."""
-    return max((gate.state for gate in gates), key=STATES.index, default=SUPPORTED)
+    """The state of the weakest gate that data can test; supported without gates."""
+    return max((gate.state for gate in gates if gate.state != ASSUMED), key=STATES.index, default=SUPPORTED)
 
 
 def merged(gates: Iterable[Gate]) -> tuple[Gate, ...]:

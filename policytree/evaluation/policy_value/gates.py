@@ -2,7 +2,7 @@
 
     name               fails where                                                                     state
     direction          nobody said which outcomes are better, and the outcome's name does not tell     fragile
-    assignment         never: it says how treatments were assigned
+    assignment         never: drawn by lot, or taken to be as good as random given the covariates          assumed
     given chances      the shares of treatments refute the probabilities that were given               cannot be said
     data check         a serious finding: a leak, a later measurement, censoring, repeated ids         cannot be said
     rewards            arms' mean rewards leave their raw means in a randomised study, leave the       cannot be said
@@ -26,7 +26,7 @@ import pandas as pd
 from scipy.stats import binomtest, chi2
 
 from policytree.evaluation.policy_value.confounding import Hidden
-from policytree.evaluation.policy_value.gate import ASSIGNMENT, FRAGILE, SUPPORTED, UNSAID, Gate
+from policytree.evaluation.policy_value.gate import ASSIGNMENT, ASSUMED, FRAGILE, SUPPORTED, UNSAID, Gate
 from policytree.evaluation.policy_value.refits import Support
 from policytree.evaluation.policy_value.verdict import SecondOpinion
 from policytree.study_check import KNOWN, LOOKS_RANDOMISED, NEVER_TREATED, StudyCheck, about_offers, check_rewards
@@ -119,8 +119,11 @@ def assignment_gate(seen: StudyData, drawn: bool, known: bool) -> Gate:
     if drawn:
         how = "with known probabilities" if known else "at random"
         return Gate(ASSIGNMENT, SUPPORTED, f"{seen.what}s were assigned {how}")
-    reason = f"this assumes that, given the covariates, who got which {seen.what} was as good as random"
-    return Gate(ASSIGNMENT, SUPPORTED, reason)
+    reason = (
+        f"this assumes that, given the covariates, who got which {seen.what} was as good as random (no unmeasured "
+        "confounding), which no data can show"
+    )
+    return Gate(ASSIGNMENT, ASSUMED, reason)
 
 
 def check_gate(check: StudyCheck, n: int) -> Gate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.study_data import StudyData
+
+if TYPE_CHECKING:
+    from policytree.plotting.values import PolicyValueDisplay
 
 OPTIMISM = (
     "The interval is about the optimism to be expected of rules learnt from this many rows; that of these particular "
@@ -262,6 +265,16 @@ class PolicyValueTable(Shown):
     def digits(self) -> int:
         """Decimals that show two significant digits of the smallest standard error."""
         return decimals(e.standard_error for e in [*self.estimates.values(), *self.differences.values()])
+
+    def plot(self, **options: Any) -> PolicyValueDisplay:
+        """Draw the held-out value of every rule with its interval.
+
+        Options are ``ax``, ``differences``, ``title``, ``xlabel``, ``limits`` and ``marked``, as in
+        :meth:`policytree.plotting.values.PolicyValueDisplay.plot`.
+        """
+        from policytree.plotting.values import PolicyValueDisplay
+
+        return PolicyValueDisplay(self).plot(**options)
 
     def to_text(self) -> str:
         """Show verdict and table in fixed width, and say what they are."""

@@ -20,7 +20,7 @@ from policytree.evaluation.inference.step_down import (
     probability,
     rank_treatments,
 )
-from policytree.evaluation.policy_value.gate import ASSIGNMENT, FRAGILE, UNSAID, Gate, merged, strength_of
+from policytree.evaluation.policy_value.gate import ASSIGNMENT, ASSUMED, FRAGILE, UNSAID, Gate, merged, strength_of
 
 POWER = 0.8  # probability with which the smallest gain that is named would have been shown
 ADJUSTED = 0.9  # of the tail of one comparison alone: below this an interval is called wider
@@ -211,10 +211,33 @@ class Verdict(Shown):
         return "; ".join(_lowered(gate.reason) for gate in self.gates if gate.state == self.strength)
 
     @property
+    def assumption(self) -> str:
+        """What the verdict rests on and no data can show, in a sentence; "" where treatments were drawn by lot."""
+        return " ".join(f"{gate.reason[:1].upper()}{gate.reason[1:]}." for gate in self.gates if gate.state == ASSUMED)
+
+    @property
+    def proposal(self) -> str:
+        """What to do, without any number but that of the people concerned."""
+        if self.use_tree:
+            return self._use
+        if self.reason in (Reason.TREATMENT_BETTER, Reason.TREATMENT_BEST):
+            assert self.treatment is not None
+            people = self._people if self._of_reference == "what people got" else ""
+            return f"Give {label_of(self.treatment.rule)} to everybody.{people}"
+        if self.reason is Reason.NONE_BETTER:
+            of = f"No {self.words.fixed} and no {self.words.short} is shown better than {self._of_reference}"
+            return f"{of}: leave things as they are."
+        if self.reason is Reason.NONE_BEST:
+            return f"No {self.words.fixed} and no {self.words.short} is shown better than all others."
+        if self.reason is Reason.STATUS_QUO_BETTER:
+            return f"Keep what people got: it is better than the {self.words.short} and every {self.words.fixed}."
+        return "What to do cannot be said from these rows."
+
+    @property
     def recommendation(self) -> str:
-        """What to do, without how strong the evidence is."""
+        """What to do and what that brings, without how strong the evidence is."""
         if self.reason is Reason.UNCLEAR:
-            return "What to do cannot be said from these rows."
+            return self.proposal
         return " ".join([self._sentence(), *self._rests_on()])
 
     @property
@@ -293,7 +316,7 @@ class Verdict(Shown):
         if rule == self.reference:
             named = self._of_reference
             return named if named == "what people got" else f"under {named}"
-        return f"under {_label(rule)}"
+        return f"under {label_of(rule)}"
 
     def size(self, estimate: Gain | BestComparison | Estimate) -> str:
         """A difference in the outcome's unit, with the word that says which way."""
@@ -338,7 +361,7 @@ class Verdict(Shown):
         return " Lower is better." if self.against_best.direction == "minimize" else ""
 
     def _others(self) -> str:
-        others = [_label(name) for name in self.against_best.candidates if name != self.rule]
+        others = [label_of(name) for name in self.against_best.candidates if name != self.rule]
         return f" {_listed(others, 'or')} may be as good." if others else ""
 
     def _tree_better(self) -> str:
@@ -359,7 +382,7 @@ class Verdict(Shown):
         assert self.treatment is not None
         people = self._people if self._of_reference == "what people got" else ""
         return (
-            f"Give {_label(self.treatment.rule)} to everybody: {self._gain(self.treatment, self._than_reference)}."
+            f"Give {label_of(self.treatment.rule)} to everybody: {self._gain(self.treatment, self._than_reference)}."
             f"{people} {self._best_single}.{self._others()}{self._lower}"
         )
 
@@ -368,7 +391,7 @@ class Verdict(Shown):
         nearest = self._than(self.treatment.over)
         every = "" if len(self.ranking.better_than) == 1 else f" It is better than every other {self.words.fixed}."
         return (
-            f"Give {_label(self.treatment.rule)} to everybody: {self._gain(self.treatment, nearest)}.{every} "
+            f"Give {label_of(self.treatment.rule)} to everybody: {self._gain(self.treatment, nearest)}.{every} "
             f"{self._best_single}.{self._lower}"
         )
 
@@ -382,24 +405,23 @@ class Verdict(Shown):
 
     def _none_better(self) -> str:
         nearest = self.tree if self.treatment is None else self.treatment
-        rule = f"The {self.words.short}" if nearest is self.tree else _label(nearest.rule)
+        rule = f"The {self.words.short}" if nearest is self.tree else label_of(nearest.rule)
         return (
-            f"No {self.words.fixed} and no {self.words.short} is shown better than {self._of_reference}: leave things "
-            f"as they are. {rule}: {self._gain(nearest, self._than_reference)}. {self._best_single}.{self._lower}"
+            f"{self.proposal} {rule}: {self._gain(nearest, self._than_reference)}. {self._best_single}.{self._lower}"
             f"{self._power}"
         )
 
     def _none_best(self) -> str:
         assert self.ranking is not None
-        found, short = self.ranking, self.words.short
+        found = self.ranking
         parts = []
         if found.better_than:
-            parts.append(f"better than {_listed([_label(name) for name in found.better_than], 'and')}")
-        parts.append(f"not shown different from {_listed([_label(name) for name in found.not_told_apart], 'or')}")
+            parts.append(f"better than {_listed([label_of(name) for name in found.better_than], 'and')}")
+        parts.append(f"not shown different from {_listed([label_of(name) for name in found.not_told_apart], 'or')}")
         return (
-            f"No {self.words.fixed} and no {short} is shown better than all others. {_label(found.best)} has the best "
-            f"estimate; it is {', and '.join(parts)}. {self._best_single}.{self._lower}{self._power} To have all "
-            f"tested against the {self.words.fixed} that is usual today, name it as the control."
+            f"{self.proposal} {label_of(found.best)} has the best estimate; it is {', and '.join(parts)}. "
+            f"{self._best_single}.{self._lower}{self._power} To have all tested against the {self.words.fixed} that is "
+            "usual today, name it as the control."
         )
 
     def _status_quo_better(self) -> str:
@@ -427,7 +449,7 @@ def _lowered(reason: str) -> str:
     return reason[:1].lower() + reason[1:] if reason[1:2].islower() or reason[1:2] == " " else reason
 
 
-def _label(rule: str) -> str:
+def label_of(rule: str) -> str:
     """The treatment that a rule gives everybody."""
     return rule.removeprefix("always ")
 

@@ -78,9 +78,9 @@ def cross_val_regime_value(
         those of one treatment at all stages.
     baselines : bool
         Whether to judge Q-learning's plug-in rule and trees on inverse probability weights as well.
-    estimator : {"doubly_robust", "inverse_probability", "plug_in"}
-        How the people who judge are scored. "doubly_robust" is right if at every stage the outcome model or the
-        probabilities of treatment are; "inverse_probability" if all probabilities are; "plug_in" if all outcome models
+    estimator : {"dr", "ipw", "plug_in"}
+        How the people who judge are scored. "dr" is right if at every stage the outcome model or the
+        probabilities of treatment are; "ipw" if all probabilities are; "plug_in" if all outcome models
         are, and its intervals count nothing of their errors.
     validation : {"repeated", "sequential", "split"}
     cv : int, scikit-learn splitter, or array of shape (n,), optional

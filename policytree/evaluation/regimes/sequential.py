@@ -25,7 +25,7 @@ from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.study_data import WEIGHT, by_columns
 
-DOUBLY_ROBUST, INVERSE_PROBABILITY, PLUG_IN_ESTIMATE = "doubly_robust", "inverse_probability", "plug_in"
+DOUBLY_ROBUST, INVERSE_PROBABILITY, PLUG_IN_ESTIMATE = "dr", "ipw", "plug_in"
 ESTIMATORS = (DOUBLY_ROBUST, INVERSE_PROBABILITY, PLUG_IN_ESTIMATE)
 
 TREE, ARM, OBSERVED, Q_LEARNING, WEIGHTED, ONCE = "tree", "arm", "observed", "q-learning", "weighted", "once"
@@ -94,7 +94,7 @@ class SequentialScores:
     regime : TreatmentRegime
         Fitted to ``train``.
     train, test : Course
-    estimator : {"doubly_robust", "inverse_probability", "plug_in"}
+    estimator : {"dr", "ipw", "plug_in"}
         How the people of ``test`` are scored; models learn from doubly robust scores.
     """
 

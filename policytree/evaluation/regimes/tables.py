@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,12 @@ from policytree.evaluation.regimes.rules import REGIME
 from policytree.exceptions import InputError
 from policytree.weighting.study_data import StudyData
 
+if TYPE_CHECKING:
+    from policytree.plotting.values import PolicyValueDisplay
+
 WORDS = {
-    "doubly_robust": "sequentially doubly robust scores",
-    "inverse_probability": "inverse probability weights",
+    "dr": "sequentially doubly robust scores",
+    "ipw": "inverse probability weights",
     "plug_in": "outcome models alone, whose errors no interval counts",
 }
 
@@ -53,7 +56,7 @@ class RegimeValueTable(Shown):
         How many people followed each fixed sequence, with their effective sample size.
     unknown : tuple of str
         Fixed sequences that nobody followed to the end; nothing is known of them.
-    estimator : {"doubly_robust", "inverse_probability", "plug_in"}
+    estimator : {"dr", "ipw", "plug_in"}
     validation : Validation
     observed : StudyData
     agreement : float or None
@@ -156,6 +159,16 @@ class RegimeValueTable(Shown):
             f"Deciding at every stage {is_better} than deciding once (difference to the best of that, {best.best}: "
             f"{shown})."
         )
+
+    def plot(self, **options: Any) -> PolicyValueDisplay:
+        """Draw the held-out value of every rule with its interval.
+
+        Options are ``ax``, ``differences``, ``title``, ``xlabel``, ``limits`` and ``marked``, as in
+        :meth:`policytree.plotting.values.PolicyValueDisplay.plot`.
+        """
+        from policytree.plotting.values import PolicyValueDisplay
+
+        return PolicyValueDisplay(self, subject=REGIME).plot(**options)
 
     def to_text(self) -> str:
         """Show verdict and table in fixed width, and say what they are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,9 @@ from policytree.evaluation.sensitivity.repeated_bounds import RepeatedBounds
 from policytree.evaluation.sensitivity.sharp_bounds import SharpBounds
 from policytree.evaluation.sensitivity.simple_bounds import SimpleBounds
 from policytree.exceptions import InputError, quoted
+
+if TYPE_CHECKING:
+    from policytree.plotting.sensitivity import MarginalSensitivityDisplay
 
 GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0)
 SHARP, SIMPLE = "sharp", "simple"
@@ -118,6 +121,16 @@ class MarginalSensitivity(Shown):
             for gamma, bounds in zip(self.gammas, parts, strict=True)
         ]
         return pd.DataFrame(records).set_index(["bounds", "gamma"])
+
+    def plot(self, **options: Any) -> MarginalSensitivityDisplay:
+        """Draw the bounds against Gamma; enough ``gammas`` make smooth curves.
+
+        Options are ``ax``, ``title`` and ``ylabel``, as in
+        :meth:`policytree.plotting.sensitivity.MarginalSensitivityDisplay.plot`.
+        """
+        from policytree.plotting.sensitivity import MarginalSensitivityDisplay
+
+        return MarginalSensitivityDisplay(self).plot(**options)
 
     def to_text(self) -> str:
         """Show the table and say what it means."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,9 @@ from policytree.evaluation.sensitivity.contrasts import Contrast
 from policytree.evaluation.sensitivity.judged_contrasts import held_out_note, judged_contrasts
 from policytree.evaluation.sensitivity.repeated_bounds import Repetitions
 from policytree.exceptions import InputError, quoted
+
+if TYPE_CHECKING:
+    from policytree.plotting.sensitivity import OmittedVariableDisplay
 
 MULTIPLES = (1.0, 2.0, 3.0)
 LARGEST_SHARE = 1.0 - 1e-9  # an omitted variable cannot explain more
@@ -323,6 +326,16 @@ class OmittedVariableBounds(Shown):
                 records.append(record | self.bounds(cf_y, cf_d).to_dict() | {"rows": self.rows})
         columns = ["benchmark", "multiple", "cf_y", "cf_d", *self.bounds(0.0, 0.0).to_dict(), "rows"]
         return pd.DataFrame(records, columns=columns).set_index(["benchmark", "multiple"])
+
+    def plot(self, **options: Any) -> OmittedVariableDisplay:
+        """Draw how far an omitted variable of any strength moves the estimate, with covariates to compare.
+
+        Options are ``ax``, ``kind``, ``largest`` and ``title``, as in
+        :meth:`policytree.plotting.sensitivity.OmittedVariableDisplay.plot`.
+        """
+        from policytree.plotting.sensitivity import OmittedVariableDisplay
+
+        return OmittedVariableDisplay(self).plot(**options)
 
     def to_text(self) -> str:
         """Show the table and say what it means."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from policytree.problem.types import Status
 from policytree.serialization import to_dict
 from policytree.trees.text import counted
 from policytree.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from policytree.plotting.rashomon import NearTiesDisplay
 
 SHOWN = 8  # columns in the text
 
@@ -271,6 +274,16 @@ class NearTies(Shown):
             return f"Doing without {names} costs nothing: {e.n_trees:,} of these trees do."
         near = f"{e.n_trees:,} near-ties do without" if e.near_tie else "no near-tie does without"
         return f"Doing without {names} costs {e.cost:.4g} at least (objective {e.objective:.6g}): {near}."
+
+    def plot(self, **options: Any) -> NearTiesDisplay:
+        """Draw the columns that near-ties ask about, and the treatments that they give to people.
+
+        Options are ``title``, ``n_columns`` and ``unit``, as in
+        :meth:`policytree.plotting.rashomon.NearTiesDisplay.plot`.
+        """
+        from policytree.plotting.rashomon import NearTiesDisplay
+
+        return NearTiesDisplay(self).plot(**options)
 
     def to_text(self, n_columns: int = SHOWN, *, unit: str = "people") -> str:
         """Show how many near-ties there are, what they ask about, and the simplest; ``unit`` is what the rows are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ from policytree.data.views import Shown, as_text
 from policytree.evaluation.stability.resamples import BOOTSTRAP, Split
 from policytree.exceptions import InputError, quoted
 from policytree.trees.text import format_threshold
+
+if TYPE_CHECKING:
+    from policytree.plotting.stability import PolicyStabilityDisplay
 
 SETTLED = 0.9
 N_RANGES = 10
@@ -278,6 +281,16 @@ class PolicyStability(Shown):
 
     # --- words ---
 
+    def plot(self, **options: Any) -> PolicyStabilityDisplay:
+        """Draw where trees of resamples split, and which treatment each person gets.
+
+        Options are ``title``, ``n_covariates`` and ``unit``, as in
+        :meth:`policytree.plotting.stability.PolicyStabilityDisplay.plot`.
+        """
+        from policytree.plotting.stability import PolicyStabilityDisplay
+
+        return PolicyStabilityDisplay(self).plot(**options)
+
     def to_text(self, n_features: int = 8, *, unit: str = "people") -> str:
         """Show what recurred, and say it; ``unit`` is what the rows are, in the plural."""
         return as_text(self._shown(n_features, unit))
@@ -332,3 +345,8 @@ def _percent(frame: pd.DataFrame) -> pd.DataFrame:
         if shown[column].dtype.kind == "f":
             shown[column] = [f"{value:.0%}" for value in shown[column]]
     return shown
+
+
+def fragile_text(share: float) -> str:
+    """What is said of a leaf that comes again in so small a share of the resamples."""
+    return f"unsure: same in {100 * share:.0f} of 100 resamples"

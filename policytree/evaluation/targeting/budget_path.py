@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ from policytree.problem.types import SearchLimits
 from policytree.solvers.constrained.front import FrontTree, hull_of_two
 from policytree.solvers.constrained.solve import Budgeted
 from policytree.weighting.costs import treatment_costs
+
+if TYPE_CHECKING:
+    from policytree.plotting.budget import BudgetPathDisplay
 
 PARTS = ("value", "standard_error", "lower", "upper")
 
@@ -102,6 +105,21 @@ class BudgetPath(Shown):
     def to_frame(self) -> pd.DataFrame:
         """One row a tree: spend, value, low, high, n_leaves, depth, rows."""
         return path_frame(self, "spend", self.spend)
+
+    def plot(self, held_out: pd.DataFrame | None = None, **options: Any) -> BudgetPathDisplay:
+        """Draw what every budget buys, with the trees at some corners of the path.
+
+        Parameters
+        ----------
+        held_out : DataFrame, optional
+            From :meth:`evaluate`: values on other people, beside those of the rows that chose the trees.
+        **options
+            ``ax``, ``title``, ``xlabel``, ``unit`` and ``trees``, as in
+            :meth:`policytree.plotting.budget.BudgetPathDisplay.plot`.
+        """
+        from policytree.plotting.budget import BudgetPathDisplay
+
+        return BudgetPathDisplay(self, held_out).plot(**options)
 
     @aligns_rows
     def evaluate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,9 @@ from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.problem.types import SearchLimits
 from policytree.solvers.constrained.front import FrontTree, front_of_two
 from policytree.solvers.constrained.solve import Budgeted
+
+if TYPE_CHECKING:
+    from policytree.plotting.pareto import ParetoPathDisplay
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,6 +135,25 @@ class ParetoPath(Shown):
     def to_frame(self) -> pd.DataFrame:
         """One row a tree: the further outcome's mean (by its name), value, low, high, n_leaves, depth, rows."""
         return path_frame(self, self.outcome, self.outcome_means)
+
+    def plot(
+        self, held_out: pd.DataFrame | None = None, *, chosen: int | None = None, **options: Any
+    ) -> ParetoPathDisplay:
+        """Draw both outcomes of every tree, with the rules of some; ``to_html`` of the display says all of them.
+
+        Parameters
+        ----------
+        held_out : DataFrame, optional
+            From :meth:`evaluate`: then the chosen tree, or those at the hull's corners, are drawn on other people too.
+        chosen : int, optional
+            Position of the tree to mark, as :meth:`within` and :meth:`weighted` return it.
+        **options
+            ``ax``, ``title``, ``unit`` and ``trees``, as in
+            :meth:`policytree.plotting.pareto.ParetoPathDisplay.plot`.
+        """
+        from policytree.plotting.pareto import ParetoPathDisplay
+
+        return ParetoPathDisplay(self, held_out, chosen=chosen).plot(**options)
 
     @aligns_rows
     def evaluate(

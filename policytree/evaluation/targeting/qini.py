@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,9 @@ from policytree.evaluation.targeting.reward_provenance import Judged
 from policytree.exceptions import InputError, quoted
 from policytree.trees.text import format_number
 from policytree.weighting.costs import treatment_costs
+
+if TYPE_CHECKING:
+    from policytree.plotting.curves import QiniCurveDisplay
 
 N_BUDGETS = 201  # of a curve as a table: from the least spend to the largest
 
@@ -88,6 +92,31 @@ class QiniCurve(Shown):
         weight = self._halves.weight
         plan = [np.broadcast_to(weight @ part / weight.sum(), part.shape) for part in self._plan]
         return _along(replace(self, targeted=False, _ledger=replace(self._ledger, path=cost_path(*plan))))
+
+    def plot(
+        self, name: str = "targeted", *, beside: Mapping[str, QiniCurve] | None = None, **options: Any
+    ) -> QiniCurveDisplay:
+        """Draw the curve, and others beside it.
+
+        Parameters
+        ----------
+        name : str, default "targeted"
+            Of this curve, in the legend.
+        beside : mapping of str to QiniCurve, optional
+            Other curves by their names; by default the one of lots, ``untargeted``. An empty mapping draws none.
+        **options
+            ``ax``, ``title``, ``xlabel``, ``unit`` and ``intervals``, as in
+            :meth:`policytree.plotting.curves.QiniCurveDisplay.plot`.
+        """
+        from policytree.plotting.curves import QiniCurveDisplay
+
+        if beside is None:
+            beside = {"without telling people apart": self.untargeted} if self.targeted else {}
+        if not isinstance(beside, Mapping) or not all(isinstance(curve, QiniCurve) for curve in beside.values()):
+            raise InputError("beside must be a mapping from names to curves of qini_curve.")
+        if name in beside:
+            raise InputError(f"name is {name!r}, which beside has too; name the curves differently.")
+        return QiniCurveDisplay({name: self, **beside}).plot(**options)
 
     def __str__(self) -> str:
         if not self.held_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,9 @@ from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 from policytree.evaluation.targeting.reward_provenance import Judged
 from policytree.evaluation.targeting.toc import Order, by_weight, toc_and_areas
 from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    from policytree.plotting.curves import TOCDisplay
 
 TARGETS = ("AUTOC", "QINI")
 SHARES = np.arange(1, 101) / 100
@@ -118,6 +121,16 @@ class Ranking(Shown):
         columns = ("value", "standard_error", "lower", "upper")
         rows = {name: {c: getattr(e, c) for c in columns} for name, e in self.estimates.items()}
         return pd.DataFrame.from_dict(rows, orient="index").assign(rows=self.rows).rename_axis("priority")
+
+    def plot(self, **options: Any) -> TOCDisplay:
+        """Draw the TOC curve of every priority: how much more the first so many per cent gain than everybody.
+
+        Options are ``ax``, ``title``, ``unit`` and ``intervals``, as in
+        :meth:`policytree.plotting.curves.TOCDisplay.plot`.
+        """
+        from policytree.plotting.curves import TOCDisplay
+
+        return TOCDisplay(self).plot(**options)
 
     def __str__(self) -> str:
         digits = decimals(e.standard_error for e in [self.average_gain, *self.estimates.values()])

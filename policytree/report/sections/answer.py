@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-import numpy as np
-
-from policytree.evaluation.formatting import bounds_text, decimals, short_unit
+from policytree.evaluation.formatting import decimals, short_unit
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.policy_value.gate import SUPPORTED, Gate
 from policytree.evaluation.policy_value.rule_names import STATUS_QUO
 from policytree.evaluation.policy_value.tables import PolicyValueTable
-from policytree.evaluation.policy_value.verdict import Gain, Verdict
+from policytree.evaluation.policy_value.verdict import Reason, Verdict, label_of
 from policytree.report.content import Block, Facts, Section, Table, Words
-from policytree.report.material import Material, capitalised
+from policytree.report.material import Described, Material, capitalised
 from policytree.report.sections.tree import gives_all_the_same
 from policytree.report.sections.values import values_picture
 from policytree.trees.text import action_label, rule_sentence
@@ -32,69 +31,170 @@ def spoken(material: Material, verdict: Verdict) -> Verdict:
 
 
 def verdict_section(material: Material) -> Section:
-    """The verdict, how strong it is and why, and its numbers: what a reader sees first."""
+    """What a reader sees first: what to do, what it brings, how sure that is, what it assumes, and what counts."""
     values = material.only(PolicyValueTable)
     if values is None:
         return Section("verdict", "Verdict", (Words(NO_VALUE, "lead"), *_facts(material)))
     verdict = spoken(material, values.verdict)
-    blocks = [Words(verdict.recommendation, "lead"), *_glance(material, values, verdict), strength_words(verdict)]
+    blocks: list[Block] = [Words(verdict.proposal, "lead")]
+    if verdict.gain is not None:
+        blocks.append(Facts(_glance(material, values, verdict), large=True))
+    blocks += strength_words(verdict)
     blocks += [Words(text, "warning") for text in values.broken_limits()]
+    blocks.append(Facts(_in_short(material, values, verdict)))
     return Section("verdict", "Verdict", tuple(blocks))
 
 
-def strength_words(verdict: Verdict) -> Words:
-    """How strong a verdict is: the state of its weakest gate, with the reasons and what to do about them."""
+def strength_words(verdict: Verdict) -> list[Words]:
+    """How strong a verdict is: the state of its weakest gate, with the reasons and remedies; then what is assumed."""
     remedies = dict.fromkeys(gate.remedy for gate in verdict.gates if gate.state == verdict.strength and gate.remedy)
     because = f": {verdict.reasons}" if verdict.reasons else ""
+    state = capitalised(verdict.strength)
+    if verdict.strength == SUPPORTED and verdict.assumption:
+        state = "Supported by every check, if the assumption below holds"
+    elif verdict.strength == SUPPORTED:
+        state = "Supported by every check"
+    text = " ".join([f"{state}{because}.", *remedies])
     if verdict.gain is None and verdict.strength == SUPPORTED:
-        text = f"The data pass every check{because}. Where no difference is shown, that is no proof that there is none."
-        return Words(text, "supported")
-    text = " ".join([f"{capitalised(verdict.strength)}{because}.", *remedies])
-    return Words(text, verdict.strength.replace(" ", "-"))
+        text += " Where no difference is shown, that is no proof that there is none."
+    said = [Words(text, verdict.strength.replace(" ", "-"))]
+    if verdict.assumption:
+        said.append(Words(f"Assumption, not a finding. {verdict.assumption}", "assumption"))
+    return said
 
 
-def _glance(material: Material, values: PolicyValueTable, verdict: Verdict) -> list[Block]:
-    """Who changes treatment and what that brings, in numbers; nothing where no rule is recommended."""
-    gain, pairs = verdict.gain, []
-    level = f"{100 * verdict.against_best.level:g}% CI"
-    if gain is None:
-        return []
-    over = f"than under {gain.over.removeprefix('always ')}" if gain.over != STATUS_QUO else "than what people got"
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """Differences of values in words: of 100 people where outcomes are zeros and ones, else in the outcome's unit.
+
+    Attributes
+    ----------
+    people : bool
+    unit : str
+    level : float
+    """
+
+    people: bool
+    unit: str
+    level: float
+
+    def parts(self, difference: Any) -> tuple[str, str]:
+        """Size with the word that says which way, and its interval counted in the direction of that word."""
+        scale, sign = 100 if self.people else 1, 1 if difference.value >= 0 else -1
+        low, high = sorted((sign * scale * difference.lower, sign * scale * difference.upper))
+        digits = decimals([(high - low) / 4])
+        low, high = (round(end, digits) + 0.0 for end in (low, high))  # no "-0.00"
+        interval = f"{100 * self.level:g}% CI {low:,.{digits}f} to {high:,.{digits}f}"
+        size = f"{scale * abs(difference.value):,.{digits}f}"
+        if self.people:
+            return f"{size} {'more' if sign > 0 else 'fewer'} of 100", interval
+        return f"{size} {'more' if sign > 0 else 'less'}", interval
+
+    def text(self, difference: Any) -> str:
+        """Both in a clause."""
+        size, interval = self.parts(difference)
+        unit = f" {self.unit}" if self.unit and not self.people else ""
+        number, _, word = size.partition(" ")
+        return f"{number}{unit} {word} ({interval})"
+
+
+def _amounts(material: Material, verdict: Verdict) -> _Amounts:
+    return _Amounts(counts_people(material), verdict.words.unit, verdict.against_best.level)
+
+
+def _glance(material: Material, values: PolicyValueTable, verdict: Verdict) -> tuple[tuple[str, str], ...]:
+    """Who changes treatment and what that brings, in numbers."""
+    gain, pairs, best = verdict.gain, [], verdict.against_best
+    assert gain is not None
+    amounts = _amounts(material, verdict)
+    outcome = material.study.about.outcome
+    about = f"people with {outcome}" if amounts.people else f"{amounts.unit or outcome} per person"
     if verdict.changed is not None:
         pairs.append(("people change treatment", f"{100 * verdict.changed:.0f} of 100"))
-    if _counts_people(material, gain):
-        more = "more" if gain.value > 0 else "fewer"
-        low, high = sorted((abs(gain.lower), abs(gain.upper)))
-        about = f"people with {material.study.about.outcome}"
-        least, most = (gain.lower, gain.upper) if gain.value > 0 else (-gain.upper, -gain.lower)  # as the word counts
-        interval = f"{level} {100 * least:.0f} to {100 * most:.0f}"
-        pairs.append((f"{about} {over} ({interval})", f"{100 * abs(gain.value):.0f} {more} of 100"))
-        if gain.lower * gain.upper > 0:
-            needed = (
-                f"number needed to treat: people who follow the rule for one {more} with {material.study.about.outcome}"
-            )
-            interval = f"{level} {1 / high:,.0f} to {1 / low:,.0f}"
-            pairs.append((f"{needed} ({interval})", f"{1 / abs(gain.value):,.0f}"))
-    else:
-        per_person = f"per person {over} ({verdict.interval(gain)})"
-        pairs.append((per_person, verdict.size(gain)))
-    for outcome, means in values.further.items():
+    size, interval = amounts.parts(gain)
+    how = "; allows for the choice among rules" if gain.adjusted else ""
+    before = "" if gain.gross is None else f", net of costs; before costs {amounts.text(gain.gross)}"
+    pairs.append((f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}", size))
+    if verdict.use_tree and not (best.best == gain.over and len(best.candidates) == 1):
+        size, interval = amounts.parts(best)
+        shown = "" if best.better else ": not shown better"
+        pairs.append((f"{about} than under the best {verdict.words.single}{_named(verdict)} ({interval}){shown}", size))
+    if amounts.people and gain.lower * gain.upper > 0:
+        changed = 1.0 if verdict.changed is None else verdict.changed
+        who = "follow the rule" if verdict.changed is None else "change treatment"
+        ends = sorted(changed / abs(end) for end in (gain.lower, gain.upper))
+        interval = f"{100 * amounts.level:g}% CI {ends[0]:,.0f} to {ends[1]:,.0f}"
+        needed = f"number needed to treat: people who {who} for one {'more' if gain.value > 0 else 'fewer'} with"
+        pairs.append((f"{needed} {outcome} ({interval})", f"{changed / abs(gain.value):,.0f}"))
+    for further, means in values.further.items():
         if gain.rule in means and gain.over in means:
             mine, theirs = means[gain.rule], means[gain.over]
             digits = decimals([mine.standard_error, theirs.standard_error])
-            said = (
-                f"mean {outcome} ({level} {bounds_text(mine.lower, mine.upper, digits)}); {theirs.value:,.{digits}f} "
-            )
-            pairs.append((f"{said}{over.removeprefix('than ')}", f"{mine.value:,.{digits}f}"))
-    return [Facts(tuple(pairs), large=True)]
+            interval = f"{100 * mine.level:g}% CI {mine.lower:,.{digits}f} to {mine.upper:,.{digits}f}"
+            other = f"{theirs.value:,.{digits}f} {_under(gain.over, verdict)}"
+            pairs.append((f"mean {further} under the rule ({interval}); {other}", f"{mine.value:,.{digits}f}"))
+    return tuple(pairs)
 
 
-def _counts_people(material: Material, gain: Gain) -> bool:
-    """Whether a gain is a share of people: outcomes are zeros and ones, and nothing is subtracted from them."""
-    seen = material.study.observed
-    if gain.gross is not None or material.study.about.costs or material.study.times is not None:
-        return False
-    return bool(np.isin(seen.y[np.isfinite(seen.y)], (0.0, 1.0)).all())
+def _under(rule: str, verdict: Verdict) -> str:
+    """What a gain is over, behind "than"."""
+    if rule == STATUS_QUO:
+        return "what people got"
+    control = ", the control" if rule == verdict.reference and label_of(rule).lower() != "control" else ""
+    return f"if everybody gets {label_of(rule)}{control}"
+
+
+def _named(verdict: Verdict) -> str:
+    """Which single treatment is the best, as far as that is known."""
+    best = verdict.against_best
+    others = [label_of(rule) for rule in best.candidates if rule != best.best]
+    return f", {label_of(best.best)} by its estimate" + (f" ({' or '.join(others)} may be)" if others else "")
+
+
+def _in_short(material: Material, values: PolicyValueTable, verdict: Verdict) -> tuple[tuple[str, str], ...]:
+    """What the first screen says beside the proposal and its numbers: what counts, what does not, and what else is."""
+    study, about, amounts, best = (
+        material.study,
+        material.study.about,
+        _amounts(material, verdict),
+        verdict.against_best,
+    )
+    pairs = {"outcome": outcome_words(study)}
+    if verdict.reference is not None:
+        pairs["compared with"] = "what people got" if verdict.reference == STATUS_QUO else label_of(verdict.reference)
+    if verdict.reason in (Reason.NONE_BETTER, Reason.UNCLEAR) and verdict.treatment is not None:
+        single = verdict.treatment
+        than = f"than {_under(single.over, verdict)}"
+        pairs[f"{label_of(single.rule)} for everybody"] = f"{amounts.text(single)} {than}"
+    if not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
+        pairs[f"best {verdict.words.single}"] = _named(verdict).removeprefix(", ")
+        if best.lower == best.upper == 0.0:
+            pairs[f"a {verdict.words.short}"] = "gives everybody that treatment, whichever people it is learnt from"
+        else:
+            shown = "better" if best.better else "worse" if best.worse else "not shown better"
+            pairs[f"a {verdict.words.short}"] = f"{shown} than that: {amounts.text(best)}"
+    if verdict.gain is None and verdict.smallest_gain and verdict.reason is not Reason.UNCLEAR:
+        scale = 100 if amounts.people else 1
+        size = f"{scale * verdict.smallest_gain:,.{decimals([scale * verdict.smallest_gain / 4])}f}"
+        unit = " of 100 people" if amounts.people else f" {amounts.unit}".rstrip()
+        pairs["power"] = f"80% to show a gain of {size}{unit} by a {verdict.words.short}"
+    beside = [name for name in values.further if name != about.outcome]
+    shown = f" ({', '.join(beside)}: shown beside, no part of the verdict)" if beside else ""
+    costs = f"; values are net of costs ({about.costs})" if about.costs else ", and what treatments cost"
+    pairs["not counted"] = f"benefits and harms other than {about.outcome}{shown}{costs}"
+    pairs["learnt and judged on"] = f"{values.size()} of {about.source or 'the study'}"
+    return tuple(pairs.items())
+
+
+def outcome_words(study: Described) -> str:
+    """What values are, in which unit, and which way is better."""
+    unit = f" ({study.about.unit})" if study.about.unit and study.times is None else ""
+    return f"{study.value}{unit}; {study.better} is better"
+
+
+def counts_people(material: Material) -> bool:
+    """Whether a value is a share of people: outcomes are zeros and ones, and nothing is subtracted from them."""
+    return material.study.counts_people and not material.study.about.costs
 
 
 def evidence_section(material: Material) -> Section | None:

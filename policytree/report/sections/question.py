@@ -127,5 +127,4 @@ def _arms(study: Described) -> Table:
 
 def _notes(study: Described) -> list[Block]:
     raw = "Means as observed compare people as they came: unless treatment was randomised they are no effects."
-    known = study.about.propensity.startswith("known")
-    return [Words(note, "note") for note in (*([] if known else [raw]), *study.about.notes)]
+    return [Words(note, "note") for note in (*([] if study.by_lot else [raw]), *study.about.notes)]

@@ -19,7 +19,7 @@ from policytree.trees.short_thresholds import with_short_thresholds
 from policytree.trees.text import split_label
 
 KNOWN = (
-    "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "
+    "Treatment was drawn by lot, so that nothing hidden can have driven it: a hidden confounder "
     "is no concern, as long as the assignment was kept to"
 )
 OFFERS = (
@@ -59,7 +59,7 @@ def _without_bounds(material: Material) -> str:
     if study.by_offers:
         return OFFERS.format(chance="" if material.known_propensity else BY_COVARIATES)
     rest = CENSORED if study.times is not None else COMPLETE if study.missing is None else MISSING
-    return KNOWN + rest if material.known_propensity else ESTIMATED
+    return KNOWN + rest if material.known_propensity or study.by_lot else ESTIMATED
 
 
 def _marginal(result: MarginalSensitivity) -> list[Block]:

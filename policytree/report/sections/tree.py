@@ -15,7 +15,7 @@ from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary, leaf_values
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.verdict import Reason, Verdict
-from policytree.evaluation.stability.tables import PolicyStability
+from policytree.evaluation.stability.tables import PolicyStability, fragile_text
 from policytree.plotting.partition import partition
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
 from policytree.report.material import Material
@@ -25,10 +25,10 @@ from policytree.trees.text import counted
 
 NO_BREAK = "\u00a0"  # a blank at which no line ends
 MOST_ARMS = 4  # whose rows in a leaf are named one by one
-OFTEN = 0.5  # share of the resamples in which a leaf comes again, below which it is fragile
-FRAGILE = (
-    "Marked fragile: {leaves}. In at least half of the resamples most people of such a leaf get another treatment than "
-    "this tree gives them."
+OFTEN = 0.5  # share of the resamples in which a leaf comes again, below which its treatment is unsure
+UNSURE = (
+    "Unsure: {leaves}. When everything was learnt again from resamples, most people of such a leaf got another "
+    "treatment at least as often as this one."
 )
 SHORTENED = (
     "Thresholds are the shortest numbers that send every row of the data the same way as those of the search; "
@@ -80,7 +80,7 @@ def fragile_leaves(material: Material) -> dict[int, float]:
 
 def fragile_texts(material: Material) -> dict[int, str]:
     """What is said of these leaves."""
-    return {leaf: f"fragile: in {share:.0%} of resamples" for leaf, share in fragile_leaves(material).items()}
+    return {leaf: fragile_text(share) for leaf, share in fragile_leaves(material).items()}
 
 
 def arm_texts(material: Material) -> dict[int, str]:
@@ -119,7 +119,7 @@ def tree_section(material: Material) -> Section:
         shown = replace(shown, caution=said.text)
         blocks = [said, tree_picture(material, values), Fold("Show the tree anyway", (shown,))]
     if fragile:
-        blocks.append(Words(FRAGILE.format(leaves=counted(len(fragile), "leaves")), "warning"))
+        blocks.append(Words(UNSURE.format(leaves=counted(len(fragile), "leaves")), "warning"))
     used = [tree.features[j] for j in tree.used_features]
     if used:
         blocks.append(Words(missing_words(used), "note"))

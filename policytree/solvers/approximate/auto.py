@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.approximate.sampling import solve_sampling
-from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.estimate import LONG, estimated_seconds
+from policytree.solvers.guided.bounded import solve_bounded
 
 FEWEST_ROWS = 1_000
 DRAWS = 4
 SAMPLING_SHARE = 0.25  # of the time
 
 
-def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_state=0) -> Solution:
+def solve_auto(
+    problem: Problem,
+    limits: SearchLimits | None = None,
+    reference_losses: np.ndarray | None = None,
+    *,
+    random_state=0,
+) -> Solution:
     """Choose a solver by an estimate of the direct solver's time.
 
     Direct alone, if that fits into the time limit (600 s where none is set): it takes real weights at the price of
@@ -26,6 +34,8 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
     ----------
     problem : Problem
     limits : SearchLimits, optional
+    reference_losses : ndarray of shape (n,), optional
+        What a reference loses in every row: lower bounds are guessed from it.
     random_state : int or None
         Seed of the samples.
 
@@ -51,22 +61,24 @@ def solve_auto(problem: Problem, limits: SearchLimits | None = None, *, random_s
     estimate = estimated_seconds(problem)
     if estimate <= budget:
         reason = f"The direct solver should take about {estimate:.2g} s, within {budget:g} s: it proves the optimum."
-        return _because(solve_direct(problem, limits), "direct", reason)
+        return _because(solve_bounded(problem, reference_losses, limits), "direct", reason)
     if problem.feature_costs is not None:
         reason = f"The direct solver could take {estimate:.2g} s, more than {budget:g} s, but samples would have as "
         reason += "many rows: everybody's tests cost something."
-        return _because(solve_direct(problem, replace(limits, time_limit=budget)), "direct", reason)
+        direct = solve_bounded(problem, reference_losses, replace(limits, time_limit=budget))
+        return _because(direct, "direct", reason)
     share = min(1.0, max(SAMPLING_SHARE * budget / estimate, FEWEST_ROWS / problem.data.n_rows))
     sampled = solve_sampling(
         problem,
         replace(limits, time_limit=SAMPLING_SHARE * budget),
+        reference_losses,
         amplification=share,
         n_draws=DRAWS,
         random_state=random_state,
     )
     interrupted = sampled.status is Status.INTERRUPTED  # Ctrl-C ends everything, not just the first half
     left = 0.0 if interrupted else max(0.0, budget - sampled.seconds)
-    direct = solve_direct(problem, replace(limits, time_limit=left))
+    direct = solve_bounded(problem, reference_losses, replace(limits, time_limit=left))
     if interrupted:
         direct = replace(direct, status=Status.INTERRUPTED)
     seconds = sampled.seconds + direct.seconds

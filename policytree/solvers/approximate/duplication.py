@@ -13,6 +13,7 @@ from policytree.solvers.core.columns import equal_rows, group_sums
 from policytree.solvers.core.labelled import LabelledRows
 from policytree.solvers.core.rescore import equivalent_points_bound, rescore
 from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.guided.bounded import solve_bounded
 
 DIVISORS = ("largest", "sum")
 ROUNDING = 1e-9  # weights that equal a half or a whole number up to this do so: rescaled weights round alike
@@ -173,6 +174,7 @@ def tree_rounding_error(problem: Problem, labelled: LabelledRows, counts: Intege
 def solve_duplication(
     problem: Problem,
     limits: SearchLimits | None = None,
+    reference_losses: np.ndarray | None = None,
     *,
     factor: int = 100,
     divide_by: str = "largest",
@@ -184,6 +186,8 @@ def solve_duplication(
     ----------
     problem : Problem
     limits : SearchLimits, optional
+    reference_losses : ndarray of shape (n,), optional
+        What a reference loses in every row, weighted: lower bounds of the copies are guessed from it.
     factor : int
         The most copies that a row stands for: weights are divided by the largest one, multiplied by ``factor`` and
         rounded.
@@ -199,11 +203,13 @@ def solve_duplication(
     Solution
         ``objective`` is that of the problem's own losses, ``lower_bound`` holds for them as well: the integer problem's
         bound less what rounding can have added to it, or the equivalent-points bound. ``status`` is HEURISTIC, or
-        OPTIMAL where counts stand for the weights exactly. ``guarantees`` holds what :func:`rounding_guarantee` returns
-        (for the labelled rows, error rates being shares of their total weight); ``tree_rounding_error``, the larger
-        number of :func:`tree_rounding_error`: if the integer problem was solved, the tree loses at most twice this
-        share of the total weight against the optimum, and ``gap`` says how much less; ``dropped_weight``, the share of
-        weight in rows that round to zero; ``duplicated_rows``; and ``leaves_taken_back``, below.
+        OPTIMAL where counts stand for the weights exactly. ``counters``: ``labelled_rows``, and the ``duplicated_rows``
+        that are made of them. ``guarantees``, in the objective's unit: of :func:`rounding_guarantee`, ``theorem_2`` and
+        ``rounding_error`` (its ratios have no unit); ``tree_rounding_error``, the larger number of
+        :func:`tree_rounding_error`: if the integer problem was solved, the tree loses at most twice this
+        against the optimum, and ``gap`` says how much less; and ``theorem_1``, where lower bounds were guessed: among
+        the copies, no tree is better by more. Without unit: ``dropped_weight``, the share of weight in rows that round
+        to zero; and ``leaves_taken_back``, below.
 
     Notes
     -----
@@ -233,18 +239,19 @@ def solve_duplication(
         return solve(problem, limits)
     above, below = tree_rounding_error(problem, labelled, made)
     slack = above * labelled.total
-    inner = solve(
-        labelled.count_problem(problem, made.counts), labelled.limits(limits, made.counts, slack, limits.time_limit)
+    copies, reference = labelled.count_problem(problem, made.counts, reference_losses)
+    inner = solve_bounded(
+        copies, reference, labelled.limits(limits, made.counts, slack, limits.time_limit), solve=solve
     )
     if inner.status is Status.INFEASIBLE:
         return solve(problem, limits)
-    guarantees = {
-        **rounding_guarantee(labelled.weight, made),
-        "tree_rounding_error": max(above, below),
-        "dropped_weight": float(labelled.weight[made.counts == 0].sum() / labelled.total),
-        "duplicated_rows": float(made.counts.sum()),
-    }
-    return _judged(problem, labelled, inner, labelled.total / made.counts.sum(), slack, guarantees)
+    stated = {**rounding_guarantee(labelled.weight, made), "tree_rounding_error": max(above, below)}
+    for name in ("theorem_2", "rounding_error", "tree_rounding_error"):
+        stated[name] *= labelled.total
+    stated["dropped_weight"] = float(labelled.weight[made.counts == 0].sum() / labelled.total)
+    counted = {"labelled_rows": len(labelled.weight), "duplicated_rows": int(made.counts.sum())}
+    inner = replace(inner, counters={**inner.counters, **counted})
+    return _judged(problem, labelled, inner, labelled.total / made.counts.sum(), slack, stated)
 
 
 def _judged(
@@ -256,9 +263,12 @@ def _judged(
     noise = 1e-14 * (float(np.abs(problem.losses).max(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves)
     bound = min(objective, max(bound - noise, equivalent_points_bound(problem)))
     resolution = unit * inner.resolution + 2 * noise
+    lost = unit * float(inner.guarantees.get("theorem_1", 0.0))
     status = Status.HEURISTIC if inner.status.proved else inner.status
-    if inner.status.proved and objective - bound <= resolution:
-        status = inner.status
+    if inner.status.proved and objective - bound <= resolution + lost:
+        status = inner.status if objective - bound > resolution else Status.OPTIMAL
+    if "theorem_1" in inner.guarantees:
+        guarantees["theorem_1"] = lost
     guarantees["leaves_taken_back"] = float(inner.tree.n_leaves - tree.n_leaves)
     return replace(
         inner,

@@ -17,6 +17,7 @@ from policytree.solvers.core.labelled import LabelledRows
 from policytree.solvers.core.limits import Stopwatch, stopped_by
 from policytree.solvers.core.rescore import equivalent_points_bound, rescore
 from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.guided.bounded import solve_bounded
 
 MOST_DRAWS = 100_000  # every draw has a seed of its own, made beforehand
 
@@ -50,6 +51,7 @@ def sampling_radius(size: int, delta: float = 0.05, n_draws: int = 1) -> float:
 def solve_sampling(
     problem: Problem,
     limits: SearchLimits | None = None,
+    reference_losses: np.ndarray | None = None,
     *,
     amplification: float = 1.0,
     n_draws: int = 1,
@@ -67,6 +69,8 @@ def solve_sampling(
     limits : SearchLimits, optional
         The time limit is for all draws together; with ``n_jobs`` > 1 draws run side by side, and otherwise one after
         the other. Neither changes the tree.
+    reference_losses : ndarray of shape (n,), optional
+        What a reference loses in every row, weighted: lower bounds of a sample are guessed from it.
     amplification : float, default 1
         Draws per labelled row, r; a sample has ``r * m`` rows.
     n_draws : int, default 1
@@ -82,9 +86,11 @@ def solve_sampling(
     -------
     Solution
         ``objective`` is that of the problem's own losses, ``lower_bound`` the equivalent-points bound, which is
-        certain; ``status`` is HEURISTIC, or the limit that struck. ``guarantees``: ``sample_size``; ``theorem_3``, the
-        radius of :func:`sampling_radius`; ``delta``; and ``probable_lower_bound``, in the objective's unit: with
-        probability 1 - delta no tree has a smaller objective.
+        certain; ``status`` is HEURISTIC, or the limit that struck. ``counters``: ``labelled_rows``, the ``drawn_rows``
+        of a sample, and ``draws``, the number of samples. ``guarantees``, in the objective's unit: ``theorem_3``, the
+        radius of :func:`sampling_radius`; ``probable_lower_bound``: with probability 1 - ``delta`` no tree has a
+        smaller objective; and ``theorem_1``, where lower bounds were guessed: in its sample, no tree is better than
+        the best sample's by more.
 
     Raises
     ------
@@ -115,7 +121,7 @@ def solve_sampling(
     if not len(labelled.weight) or problem.leaf_penalty > 2 * labelled.total:  # no split can pay
         return solve(problem, limits)
     size = max(1, round(amplification * len(labelled.weight)))
-    samples = _Samples(problem, labelled, size, n_draws, random_state, limits, solve)
+    samples = _Samples(problem, labelled, reference_losses, size, n_draws, random_state, limits, solve)
     inner = samples.run()
     if not inner:
         return replace(solve(problem, replace(limits, time_limit=0.0)), status=Status.INTERRUPTED)
@@ -136,19 +142,22 @@ def _best_of(problem: Problem, labelled: LabelledRows, inner: list[Solution], si
     mean_bound = labelled.constant + unit * float(np.mean([s.lower_bound - s.resolution for s in inner]))
     fall = labelled.total * math.sqrt(math.log(1.0 / delta) / (2.0 * len(inner) * size))
     certain = min(objective, equivalent_points_bound(problem))
+    stated: dict[str, float | str] = {
+        "theorem_3": labelled.total * sampling_radius(size, delta, len(inner)),
+        "delta": delta,
+        "probable_lower_bound": min(objective, max(certain, mean_bound - fall)),
+    }
+    if "theorem_1" in inner[best].guarantees:
+        stated["theorem_1"] = unit * float(inner[best].guarantees["theorem_1"])
+    counted = {"labelled_rows": len(labelled.weight), "drawn_rows": size, "draws": len(inner), "best_draw": best}
     return replace(
         inner[best],
         tree=tree,
         objective=objective,
         lower_bound=certain,
         resolution=unit * inner[best].resolution,
-        counters={"draws": len(inner), "best_draw": best, **inner[best].counters},
-        guarantees={
-            "sample_size": float(size),
-            "theorem_3": sampling_radius(size, delta, len(inner)),
-            "delta": delta,
-            "probable_lower_bound": min(objective, max(certain, mean_bound - fall)),
-        },
+        counters={**inner[best].counters, **counted},
+        guarantees=stated,
     )
 
 
@@ -166,8 +175,11 @@ def _check_options(amplification, n_draws, delta, random_state) -> None:
 class _Samples:
     """Draws samples, each from a seed of its own, and solves them one after the other or side by side."""
 
-    def __init__(self, problem, labelled: LabelledRows, size, n_draws, random_state, limits: SearchLimits, solve):
-        self.problem, self.labelled, self.size, self.solve = problem, labelled, size, solve
+    def __init__(
+        self, problem, labelled: LabelledRows, reference, size, n_draws, random_state, limits: SearchLimits, solve
+    ):
+        self.problem, self.labelled, self.reference = problem, labelled, reference
+        self.size, self.solve = size, solve
         self.limits = limits
         self.watch = Stopwatch(limits)
         self.seeds = np.random.SeedSequence(random_state).spawn(int(n_draws))
@@ -210,9 +222,8 @@ class _Samples:
             seconds /= math.ceil((len(self.seeds) - k) / workers)
         rng = np.random.default_rng(self.seeds[k])
         counts = rng.multinomial(self.size, self.labelled.weight / self.labelled.total)
+        sample, reference = self.labelled.count_problem(self.problem, counts, self.reference)
         # A sample's bound certifies nothing about the problem: the report shows none.
+        limits = self.labelled.limits(limits, counts, math.inf, seconds)
         with stopped_by(self.stop):
-            return self.solve(
-                self.labelled.count_problem(self.problem, counts),
-                self.labelled.limits(limits, counts, math.inf, seconds),
-            )
+            return solve_bounded(sample, reference, limits, solve=self.solve)

@@ -54,8 +54,13 @@ class LabelledRows:
         made = weighted_labels(-losses)
         return cls(made.row, made.label.astype(np.int64), made.weight, least - made.constant)
 
-    def count_problem(self, problem: Problem, counts: np.ndarray) -> Problem:
-        """The problem in which labelled row j counts ``counts[j]`` times, one error a copy.
+    def count_problem(
+        self, problem: Problem, counts: np.ndarray, reference: np.ndarray | None = None
+    ) -> tuple[Problem, np.ndarray | None]:
+        """The problem in which labelled row j counts ``counts[j]`` times, one error a copy; and a reference's errors.
+
+        A reference that loses ``reference[i]`` in row i gets so many of its copies wrong as it loses of the row's
+        weight: with two actions none or all.
 
         Leaf penalty and test costs keep their ratio to the total: ``penalty * sum of counts / sum of weights``. Rows
         without a copy are left out, unless leaf sizes are constrained, tests cost something for everybody, or the first
@@ -72,12 +77,17 @@ class LabelledRows:
             "leaf_penalty": problem.leaf_penalty * unit,
             "feature_costs": None if costs is None else costs * unit,
         }
+        if reference is not None:
+            weight = np.bincount(self.row, weights=self.weight, minlength=len(per_row))
+            lost = reference - problem.losses.max(axis=1) + weight
+            reference = np.divide(lost, weight, out=np.zeros(len(lost)), where=weight > 0) * per_row
         free = costs is None and problem.root_features is None
         if problem.min_leaf == 1 and problem.min_leaf_per_arm == 0 and free:
             rows = np.flatnonzero(per_row)
             changes |= {"losses": changes["losses"][rows], "data": keep_rows(problem.data, rows)}
             changes |= {"arms": None, "weights": None}
-        return replace(problem, **changes)
+            reference = None if reference is None else reference[rows]
+        return replace(problem, **changes), reference
 
     def limits(self, limits: SearchLimits, counts: np.ndarray, slack: float, seconds: float | None) -> SearchLimits:
         """Limits of a search on counts; its reports come in the problem's unit, bounds lowered by ``slack``."""

@@ -1,5 +1,6 @@
 """Guesses around any solver, with the guarantees of McTavish et al. (2022).
 
+    bounded.py     a problem whose rows lose no less than a reference does: how lower bounds are guessed
     polish.py      better subtrees for a tree found for other losses
     solve.py       any solver with guesses: fewer thresholds, less depth, and losses bounded from below by a
                    reference's

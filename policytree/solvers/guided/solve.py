@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
-
-import numpy as np
 
 from policytree.common.validation import as_numbers, is_whole
 from policytree.exceptions import InputError, quoted
-from policytree.guesses.lower_bounds import bounded_losses, check_reference
+from policytree.guesses.lower_bounds import check_reference
 from policytree.guesses.thresholds import kept_cuts
 from policytree.problem.types import GATES, Guesses, Problem, SearchLimits, SizeGates, Solution, Status
-from policytree.solvers.core.columns import equal_rows, group_sums, keep_cuts, single_cuts
-from policytree.solvers.core.limits import now
-from policytree.solvers.core.rescore import equivalent_points_bound
+from policytree.solvers.core.columns import keep_cuts, single_cuts
 from policytree.solvers.exact.binary_features import blocks_for
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.estimate import estimated_seconds
-from policytree.solvers.guided.polish import polish
+from policytree.solvers.guided.bounded import solve_bounded
 from policytree.solvers.guided.theorems import theorem_4_1, theorem_a_1
-
-OVERRUN = 0.02  # share of a time limit
 
 
 def solve_with_guesses(
@@ -37,7 +32,9 @@ def solve_with_guesses(
         :func:`policytree.guesses.lower_bounds.bounded_losses`.
     limits : SearchLimits, optional
     solve : callable
-        The solver, ``(Problem, SearchLimits) -> Solution``.
+        The solver, ``(Problem, SearchLimits) -> Solution``. One that counts rows (duplication, sampling, "auto") has
+        a third parameter, ``reference_losses``: it makes its copies or draws of the rows as they are, and bounds the
+        losses of these.
 
     Returns
     -------
@@ -46,8 +43,9 @@ def solve_with_guesses(
         thresholds and depth; ``status`` is OPTIMAL_GIVEN_GUESSES where the solver's is OPTIMAL and a guess took
         something away. ``guarantees``: ``guessed``, what was guessed; and ``theorem_1``, where lower bounds were
         guessed: the tree's objective exceeds that of the best tree within guessed thresholds and depth by at most this
-        much; those of :func:`policytree.solvers.guided.theorems.theorem_4_1`, where there is a reference's
-        tree; and those of :func:`policytree.solvers.guided.theorems.theorem_a_1`, where the depth was guessed.
+        much (of solvers that count rows: its objective in the copies, or the draw, that of the best tree there); those
+        of :func:`policytree.solvers.guided.theorems.theorem_4_1`, where there is a reference's tree; and those of
+        :func:`policytree.solvers.guided.theorems.theorem_a_1`, where the depth was guessed.
 
     Raises
     ------
@@ -72,35 +70,18 @@ def solve_with_guesses(
     stated = theorem_4_1(inside, guesses) if sums else {}
     if guesses.reference_losses is None:
         solution = solve(inside, limits)
-        if sums and "depth" in guessed and solution.status is not Status.INFEASIBLE:
-            stated |= theorem_a_1(inside, solution)
-        return _named(solution, guessed, stated)
-    bounded, slack = _bound(inside, as_numbers(guesses.reference_losses, "reference_losses"))
-    found = solve(replace(inside, losses=bounded), limits)
-    if found.status is Status.INFEASIBLE:  # found at once, whatever the losses: the answer is to speak of the problem's
-        return solve(inside, limits)
-    start = now()
-    tree, objective = polish(inside, found.tree, time_limit=_time_to_polish(found, limits), gates=gates)
-    found = replace(found, seconds=found.seconds + now() - start)
-    bound = max(found.lower_bound - slack, equivalent_points_bound(inside))
-    resolution = found.resolution + 1e-14 * float(np.abs(problem.losses).max(axis=1).sum())
-    bound = min(objective, bound - resolution)
-    solution = replace(found, tree=tree, objective=objective, lower_bound=bound, resolution=2 * resolution)
-    if solution.gap > solution.resolution:
-        guessed.append("lower bounds")
-    stated["theorem_1"] = float(solution.gap)
-    if "depth" in guessed:
+    else:
+        reference = as_numbers(guesses.reference_losses, "reference_losses")
+        check_reference(reference, inside.data.n_rows)
+        if "reference_losses" in inspect.signature(solve).parameters:  # it counts rows, so it bounds the counted ones
+            solution = solve(inside, limits, reference)
+        else:
+            solution = solve_bounded(inside, reference, limits, solve=solve)
+        if float(solution.guarantees.get("theorem_1", 0.0)) > solution.resolution:
+            guessed.append("lower bounds")
+    if sums and "depth" in guessed and solution.status is not Status.INFEASIBLE:
         stated |= theorem_a_1(inside, solution)
     return _named(solution, guessed, stated)
-
-
-def _time_to_polish(found: Solution, limits: SearchLimits | None) -> float | None:
-    """What the search left of its time, or the little that a limit may be overrun by; none after Ctrl-C."""
-    if found.status is Status.INTERRUPTED:
-        return 0.0
-    if limits is None or limits.time_limit is None:
-        return None
-    return max(limits.time_limit - found.seconds, OVERRUN * limits.time_limit)
 
 
 def _restrict(problem: Problem, guesses: Guesses, gates: SizeGates) -> tuple[list[str], Problem]:
@@ -139,14 +120,3 @@ def _named(solution: Solution, guessed: list[str], stated: dict[str, float | str
         return solution
     status = Status.OPTIMAL_GIVEN_GUESSES if solution.status is Status.OPTIMAL else solution.status
     return replace(solution, status=status, guarantees={**solution.guarantees, "guessed": ", ".join(guessed)})
-
-
-def _bound(problem: Problem, reference: np.ndarray) -> tuple[np.ndarray, float]:
-    """Bounded losses of the problem, and the most by which they can raise the objective of any tree."""
-    check_reference(reference, problem.data.n_rows)
-    first, group = equal_rows(problem.data)
-    sums = group_sums(problem.losses, group, len(first))
-    bounded = bounded_losses(sums, np.bincount(group, weights=reference, minlength=len(first)))
-    losses = np.zeros_like(problem.losses, dtype=np.float64)
-    losses[first] = bounded  # where in its group a loss stands makes no difference
-    return losses, float((bounded - sums).max(axis=1).sum())

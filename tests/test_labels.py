@@ -1,0 +1,110 @@
+"""Names that people read: made from columns, from a file, on trees and their pictures."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from policytree import PolicyTree
+from policytree.exceptions import InputError
+from policytree.plotting import PolicyTreeDisplay
+from policytree.serialization import save_text, to_json
+from policytree.trees.labels import Label, as_labels, humanized, labelled, read_labels
+from policytree.trees.text import export_text
+from tests.cli.running import refused, run
+
+FILE = 'name,label,unit,values\nage_yrs,"Age, at entry",years,\nsex,,,0=female; 1=male\narm,,,1=Drug;0=Placebo\n'
+
+
+@pytest.fixture(scope="module")
+def tree():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"age_yrs": rng.integers(20, 80, 300), "sex": rng.integers(0, 2, 300)})
+    gain = np.where(X["sex"] == 1, X["age_yrs"] - 50.0, -1.0)
+    return PolicyTree(max_depth=2).fit(X, pd.DataFrame({0: np.zeros(300), 1: gain})).tree_
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("age", "Age"), ("prior_admissions", "Prior admissions"), ("weight_kg", "Weight (kg)"), ("kg", "Kg"),
+        ("glucose_mg_per_dl", "Glucose (mg/dl)"), ("eGFR", "eGFR"), ("BMI", "BMI"),
+        ("blood.pressure", "Blood pressure"),
+        ("bodyMass", "Body mass"), ("x1", "X1"), ("2.5", "2.5"), ("___", "___"), ("", ""), ("HbA1c_pct", "HbA1c (%)"),
+        ("time_m", "Time (m)"),
+        ("<script>", "<script>"),
+    ],
+)  # fmt: skip
+def test_a_name_is_made_readable(name, text):
+    assert str(humanized(name)) == text
+
+
+def test_labels_of_a_file_stand_in_the_tree_and_its_picture(tree, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(FILE, encoding="utf-8-sig")
+    shown = labelled(tree, read_labels(path), treatment="arm")
+    text = export_text(shown)
+    assert "Sex = female?" in text and "Age, at entry (years) ≤ " in text and "Drug" in text and "Placebo" in text
+    assert "sex" not in text and "_" not in text
+    display = PolicyTreeDisplay.from_tree(tree, labels=path)
+    assert "Sex = female?" in {box.get_text() for box in display.boxes_.values()}
+    assert display.alt_.startswith("Decision tree. Age, at entry") and "Sex = male" in display.caption_
+    plt.close(display.figure_)
+
+
+def test_a_labelled_tree_gives_every_row_the_same(tree):
+    X = np.array([[30.0, 0.0], [30.0, 1.0], [70.0, 1.0], [np.nan, 1.0]])
+    np.testing.assert_array_equal(labelled(tree, as_labels({"age_yrs": "Age"})).apply(X), tree.apply(X))
+
+
+def test_columns_that_would_be_called_the_same_keep_their_names(tree):
+    shown = labelled(tree, as_labels({"age_yrs": "Covariate", "sex": Label("Covariate")}))
+    assert [feature.name for feature in shown.features] == ["age_yrs", "sex"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label,unit\nAge,years\n", "must have a column 'name'"),
+        ("name,label,colour\nage_yrs,Age,red\n", "must have a column 'name'"),
+        ("name,label\nage_yrs,Age\nage_yrs,Years\n", "Line 3 of the labels .* names 'age_yrs' again"),
+        ("name,label\n,Age\n", "Line 2 of the labels .* has no name"),
+        ("name,label\nage_yrs,Age,years,more\n", "Line 2 of the labels .* too many cells"),
+        ("name,values\nsex,female;male\n", "Line 2 of the labels has values 'female;male'; write them as in"),
+        ("", "they have none"),
+    ],
+)
+def test_a_file_that_holds_no_labels_is_refused_with_its_line(text, message, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_labels(path)
+
+
+def test_labels_that_fit_nothing_are_refused(tree, tmp_path):
+    with pytest.raises(
+        InputError, match="labels name 'agge', and none of the tree's columns, which are 'age_yrs', 'sex'"
+    ):
+        PolicyTreeDisplay.from_tree(tree, labels={"agge": "Age"})
+    with pytest.raises(InputError, match="labels must be 'humanize', the path of a file, or a mapping"):
+        as_labels({"age": 3})
+    with pytest.raises(InputError, match="cannot be read"):
+        as_labels(tmp_path / "none.csv")
+
+
+def test_the_command_prints_what_is_copied_with_the_picture(tree, tmp_path):
+    saved, path = tmp_path / "tree.json", tmp_path / "labels.csv"
+    save_text(saved, to_json(tree))
+    path.write_text(FILE)
+    options = ("--width", "column", "--labels", path)
+    code, out, err = run("plot", saved, "-o", tmp_path / "tree.pdf", *options)
+    assert code == 0 and "The picture is" in err
+    assert out.startswith("Caption: Give ") and "In words: Decision tree. Age, at entry" in out
+    assert "Sex = female?" in out
+    assert (tmp_path / "tree.pdf").read_bytes().startswith(b"%PDF")
+    code, out, _ = run("plot", saved, "-o", tmp_path / "tree.svg", "--labels", "humanize", "--width", "5.5")
+    assert code == 0 and "Age (years)" in out and "Sex = " not in out
+    refused(run("plot", saved, "-o", tmp_path / "tree.pdf", "--width", "wide"), "width must be 'column', 'page' or")
+    refused(run("plot", saved, "-o", tmp_path / "tree.pdf", "--labels", tmp_path / "no.csv"), "cannot be read")
