@@ -261,7 +261,7 @@ def _refuse_few_events(job: Job, study: Study) -> None:
     k = int(counts.argmin())
     if counts[k] < FEWEST_EVENTS:
         raise InputError(
-            f"{what.capitalize()} {seen.treatments[k]!s} has {counts[k]} events up to horizon={times.horizon:g}, but "
+            f"{what.capitalize()} {seen.treatments[k]!s} has {counts[k]} events up to {times.said}, but "
             f"parts of the rows need some, for which {FEWEST_EVENTS} in all are enough; choose a later --horizon, "
             f"merge it with another {what}, leave its rows out, or do without a held-out value, --no-value."
         )

@@ -252,9 +252,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
                 "min_samples_per_treatment counts treated rows, and people of the target have no treatment; use "
                 "min_samples_leaf, which counts rows of study and target together."
             )
-        times = data.times
-        if times is not None:
-            warn_of_direction(times.target.by_cause or None, times.horizon, way)
+        warn_of_direction(data.times, way)
         further = further_outcomes(data.outcomes)
         if further and (data.instrument is not None or data.study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")

@@ -38,7 +38,6 @@ from policytree.report.sections.values import values_sections
 from policytree.study.study import Study
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
 from policytree.weighting.study_data import StudyData
-from policytree.weighting.time_to_event.outcome import TARGETS
 
 SAME = 1e-9  # probabilities that differ by less are the same
 
@@ -147,7 +146,9 @@ class StudyReport(Report):
         if not isinstance(model, DRPolicyTree | PolicyTree):
             raise InputError(f"model must be a DRPolicyTree or a PolicyTree; got {type(model).__name__}.")
         check_is_fitted(model, "tree_")
-        _refuse_other_target(study, model)
+        asked = getattr(getattr(model, "reward_estimator_", None), "_asked", None)
+        if asked is not None and study.times is not None:
+            asked.refuse_other(study.times)
         encoded = model.encoder_.encode(study.X)
         self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
         material = Material(study, model, self.tree, encoded, checked_results(results))
@@ -203,7 +204,7 @@ def _known_chances(model: Any, n: int) -> Any:
 
 
 def _as_fitted(model: Any, study: StudyLike) -> StudyLike:
-    """The study; of columns, with the horizon and the target of the fit where nobody named others."""
+    """The study; of columns, with what the fit asked of times where nobody asked otherwise."""
     rewards = getattr(model, "reward_estimator_", None)
     data = study.observed if isinstance(study, Study) else study.data
     are_times, offers = data.times is not None, data.instrument
@@ -221,32 +222,17 @@ def _as_fitted(model: Any, study: StudyLike) -> StudyLike:
         raise InputError(
             "The model was fitted without an instrument; fit it to this study, or leave the offers out here."
         )
-    if rewards.horizon_ is not None and not are_times:
+    if rewards._asked is not None and not are_times:
         raise InputError(
             "The model was fitted to times to an event; give the report that study, with outcome=TimeToEvent(...)."
         )
-    if rewards.horizon_ is None and are_times:
+    if rewards._asked is None and are_times:
         raise InputError(
             "The model was fitted to outcomes that are numbers; fit it to this study, or leave the events out here."
         )
     if isinstance(study, StudyData) and study.times is not None and study.times.default_horizon:
-        times = replace(study.times, horizon=float(rewards.horizon_), target=TARGETS[rewards.target_])
-        return replace(study, times=times)
+        return replace(study, times=rewards._asked.of(study.times))
     return study
-
-
-def _refuse_other_target(study: Described, model: Any) -> None:
-    """Refuse to say of one horizon or target what was fitted for another."""
-    rewards = getattr(model, "reward_estimator_", None)
-    if rewards is None or study.times is None or rewards.horizon_ is None:
-        return
-    asked = study.times
-    for name, here, there in (
-        ("horizon", asked.horizon, rewards.horizon_),
-        ("target", asked.target.name, rewards.target_),
-    ):
-        if here != there:
-            raise InputError(f"The model was fitted with {name}={there!r}, the report asks for {here!r}; use the same.")
 
 
 def _known(model: Any) -> bool:

@@ -122,7 +122,7 @@ class NewRows:
         return self.fitted.covariates_.matrix(self.data.X, self.data.W, n)
 
     def observed(self) -> StudyData:
-        """What was observed, with the horizon and the target of the fit; arms are offers, if there are some.
+        """What was observed, with what the fit asked of times; arms are offers, if there are some.
 
         Raises
         ------
@@ -134,21 +134,21 @@ class NewRows:
             if (getattr(data, name) is not None) is not (was_given is not None):
                 was = "was not" if was_given is None else "was"
                 raise InputError(f"{name} {was} given at fit; do the same for the new rows.")
-        if fitted.horizon_ is None and data.times is not None:
+        if fitted._asked is None and data.times is not None:
             raise InputError(NUMBERS_AT_FIT)
         if data.seen is not None and self.memory.missing_outcome != WEIGHT:
             raise InputError(
                 "Outcomes of new rows are missing, as none might at fit; leave these rows out, or fit to a study with "
                 "outcome=MayBeMissing(...)."
             )
-        if fitted.horizon_ is not None and data.times is None:
+        if fitted._asked is not None and data.times is None:
             raise InputError(
                 "Outcomes were times to an event at fit; give the new rows as a study with outcome=TimeToEvent(...)."
             )
         if data.times is not None and (data.times.entry is not None) is not self.memory.has_entry:
             was = "was" if self.memory.has_entry else "was not"
             raise InputError(f"entry {was} given at fit; do the same for the new rows.")
-        observed = data.arrays().as_at_fit(fitted.treatments_, fitted.offers_, fitted.horizon_, fitted.target_)
+        observed = data.arrays().as_at_fit(fitted.treatments_, fitted.offers_, fitted._asked)
         return observed if observed.instrument is None else observed.by_offer()
 
     def completed(self, observed: StudyData, Z: np.ndarray, cluster: np.ndarray | None, regression: Any) -> StudyData:
@@ -181,9 +181,9 @@ def known_at_fit(fitted: Any, Y: Any) -> dict[str, Any]:
     if isinstance(Y, StudyLike):
         return {}
     if is_structured(Y):
-        if fitted.horizon_ is None:
+        if fitted._asked is None:
             raise InputError(NUMBERS_AT_FIT)
-        return {"treatments": fitted.treatments_, "horizon": fitted.horizon_, "target": fitted.target_}
+        return {"treatments": fitted.treatments_, **fitted._asked.arguments()}
     return {"treatments": fitted.treatments_, "missing_outcome": fitted._memory.missing_outcome}
 
 

@@ -419,9 +419,10 @@ class RewardEstimator(NestedParameters):
 
     def _forget(self, observed: StudyData) -> None:
         """Set what only some kinds of study have to what the others have."""
-        times = observed.times
-        self.horizon_ = None if times is None else times.horizon
-        self.target_ = None if times is None else times.target.name
+        self._asked = None if observed.times is None else observed.times.asked
+        self.horizon_: float | None
+        self.target_: str | None
+        self.horizon_, self.target_ = self._asked or (None, None)
         self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = self.exclusion_bias_ = None
         self.first_stage_: FirstStage | None = None
         self.observation_ = None

@@ -33,7 +33,7 @@ from policytree.weighting.by_label import by_label
 from policytree.weighting.stacked import averaging_weight, expanded, study_mask
 from policytree.weighting.target_arguments import with_target
 from policytree.weighting.time_to_event.outcome import (
-    TARGETS,
+    Asked,
     TimeToEvent,
     is_structured,
     split_structured,
@@ -227,7 +227,7 @@ class StudyData(StudyLike):
             "target_X": target_X, "target_W": target_W, "target_weights": target_weights,
             "sample_weight": sample_weight, "groups": groups, "strata": strata, **rest,
         }  # fmt: skip
-        given = aligned_rows({role: each for role, each in given.items() if each is not None})
+        given = aligned_rows({role: each for role, each in given.items() if each is not None}, stacklevel=6)
         if not given.keys().isdisjoint(OF_TARGET):
             given = with_target(given)
         rest = {role: given.pop(role) for role in [*given] if role in rest}
@@ -366,8 +366,8 @@ class StudyData(StudyLike):
             target=target,
         )
 
-    def as_at_fit(self, treatments: np.ndarray, offers: np.ndarray | None, horizon: Any, target: Any) -> StudyData:
-        """The same by the labels, the horizon and the target of a fit.
+    def as_at_fit(self, treatments: np.ndarray, offers: np.ndarray | None, asked: Asked | None) -> StudyData:
+        """The same by the labels of a fit, and what it asked of times.
 
         Raises
         ------
@@ -378,9 +378,7 @@ class StudyData(StudyLike):
         if code is not None and offers is not None:
             again = treatment_codes(code.offers[code.code], self.n, offers, argument="instrument", what="offer")
             code = Instrument(*again)
-        times = self.times
-        if times is not None and horizon is not None:
-            times = replace(times, horizon=float(horizon), target=TARGETS[target])
+        times = self.times if self.times is None or asked is None else asked.of(self.times)
         return replace(self, arm=arm, treatments=treatments, instrument=code, times=times)
 
     def with_outcome(self, Y: Column) -> StudyData:

@@ -80,8 +80,7 @@ class Data:
     def __init__(self, seen: StudyData, direction: str):
         self.seen = seen.arrays()
         self.direction = direction
-        if seen.times is not None:
-            warn_of_direction(seen.times.target.by_cause or None, None, direction)
+        warn_of_direction(seen.times, direction)
         self._costs, self._budget_costs = (
             None if each is None else seen.frame(treatment_costs(each, seen.n, seen.treatments))
             for each in (seen.sample_treatment_costs, seen.budget_costs)
