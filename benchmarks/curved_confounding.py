@@ -27,7 +27,7 @@ import pandas as pd
 from default_rewards import STUDIES, Study, Truth, _confounder, _logistic, _normal, _two
 from reporting import RESULTS, Simulation, with_error, write_tables
 
-from policytree import PolicyTree, RewardEstimator, policy_difference
+from policytree import PolicyTree, RewardEstimator, policy_value
 from policytree.weighting import stacking
 from policytree.weighting.stacking import OutcomeStack
 
@@ -130,7 +130,7 @@ def one_run(cell: Cell, draw: int) -> dict:
         with learnt(way):
             rewards = RewardEstimator(random_state=draw).fit_predict(Y, T, X=X, propensity=propensity)
         seconds = time.process_time() - started
-        effects = [policy_difference(k, 0, rewards) for k in range(1, rewards.shape[1])]
+        effects = [policy_value(k, rewards, baseline=0) for k in range(1, rewards.shape[1])]
         true = truth.average[1:] - truth.average[0]
         values = {
             "bias": np.mean([e.value - t for e, t in zip(effects, true, strict=True)]),

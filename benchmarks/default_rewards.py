@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from reporting import machine, markdown_head, markdown_table
 
-from policytree import PolicyTree, RewardEstimator, policy_difference
+from policytree import PolicyTree, RewardEstimator, policy_value
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, propensity_learner
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "case_studies"))
@@ -214,7 +214,7 @@ def run(study: Study, n: int, draw: int, truth: Truth) -> list[dict]:
             rewards = estimator.fit_predict(Y, T, X=X, propensity=propensity)
         seconds = time.process_time() - started
         tree = PolicyTree(max_depth=DEPTH).fit(X, rewards)
-        effects = [policy_difference(k, 0, rewards) for k in range(1, rewards.shape[1])]
+        effects = [policy_value(k, rewards, baseline=0) for k in range(1, rewards.shape[1])]
         true = [truth.average[k] - truth.average[0] for k in range(1, rewards.shape[1])]
         row = {
             "design": study.name, "n": n, "draw": draw, "rewards": name, "regret": truth.regret(tree),
@@ -223,7 +223,9 @@ def run(study: Study, n: int, draw: int, truth: Truth) -> list[dict]:
         }  # fmt: skip
         if study.rule is not None:
             rule = study.rule(X)
-            row["false better"] = all(policy_difference(rule, k, rewards).lower > 0 for k in range(rewards.shape[1]))
+            row["false better"] = all(
+                policy_value(rule, rewards, baseline=k).lower > 0 for k in range(rewards.shape[1])
+            )
         rows.append(row)
     return rows
 

@@ -41,8 +41,9 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
-from policytree import PolicyTree, RewardEstimator
+from policytree import PolicyTree, RewardEstimator, Study
 from policytree.encoded import encode, solve, stream_rewards, streamed_policy_values
+from policytree.study import Rewards, TimeToEvent
 
 FEATURES = [f"x{j}" for j in range(10)]
 FILE_ROWS = 1_000_000
@@ -119,15 +120,16 @@ def run(rows: int, folder: Path, n_jobs: int) -> list[dict]:
     record, _ = measured(rows, "make Parquet", make)
     size = sum(f.stat().st_size for f in source.iterdir())
     records = [record | {"disk_GB": round(size / 1e9, 3)}]
-    return records + encode_and_fit(rows, source, ["none", "drug"], codes, n_jobs)[0]
+    study = Study(source, outcome=Rewards(["none", "drug"]), covariates=FEATURES)
+    return records + encode_and_fit(rows, study, codes, n_jobs)[0]
 
 
-def encode_and_fit(rows: int, source, rewards: list[str], codes: Path, n_jobs: int) -> tuple[list[dict], PolicyTree]:
+def encode_and_fit(rows: int, study: Study, codes: Path, n_jobs: int) -> tuple[list[dict], PolicyTree]:
     """Encode rewards, and fit trees of depth two and three; the latter is returned, too."""
     record, data = measured(
         rows,
         "encode",
-        lambda: encode(source, FEATURES, rewards=rewards, directory=codes, n_jobs=n_jobs, verbose=1),
+        lambda: encode(study, directory=codes, n_jobs=n_jobs, verbose=1),
     )
     records = [record | {"disk_GB": round(data.nbytes / 1e9, 3)}]
     PolicyTree(max_depth=0).fit(data)  # compiles
@@ -165,16 +167,15 @@ def rewards_run(rows: int, folder: Path, n_jobs: int, learners: str) -> list[dic
     for k, first in enumerate(range(0, rows, FILE_ROWS)):
         make_study(source / f"part-{k:05d}.parquet", min(FILE_ROWS, rows - first), k)
     estimator = RewardEstimator(*LEARNERS[learners], cv=3, random_state=0)
-    ask = {"outcome": "outcome", "treatment": "treatment", "directory": scored, "n_jobs": n_jobs, "verbose": 1}
+    study = Study(source, treatment="treatment", outcome="outcome", covariates=FEATURES)
+    ask = {"directory": scored, "n_jobs": n_jobs, "verbose": 1}
     step = f"rewards, learners: {learners}"
-    record, scores = measured(rows, step, lambda: stream_rewards(estimator, source, FEATURES, **ask))
-    files = [*scores.learning, *scores.held_out]
+    record, scores = measured(rows, step, lambda: stream_rewards(estimator, study, **ask))
+    files = [*scores.learning_files, *scores.held_out_files]
     records = [record | {"disk_GB": round(sum(f.stat().st_size for f in files) / 1e9, 3)}]
-    fitted, tree = encode_and_fit(rows, scores.learning, scores.rewards, codes, n_jobs)
+    fitted, tree = encode_and_fit(rows, scores.learning, codes, n_jobs)
     records += fitted
-    record, values = measured(
-        rows, "held-out value", lambda: streamed_policy_values(tree, scores.held_out, rewards=scores.rewards)
-    )
+    record, values = measured(rows, "held-out value", lambda: streamed_policy_values(tree, scores.held_out))
     found = values.set_index(["rule", "less"]).loc[("policy", "always none")]
     truth, best = true_advantage(tree, source)
     numbers = {"value": found.value, "lower": found.lower, "upper": found.upper, "truth": truth, "best_possible": best}
@@ -214,26 +215,25 @@ def times_run(rows: int, folder: Path, n_jobs: int) -> list[dict]:
     for k, first in enumerate(range(0, rows, FILE_ROWS)):
         make_times(source / f"part-{k:05d}.parquet", min(FILE_ROWS, rows - first), k)
     estimator = RewardEstimator(random_state=0)
-    ask = {"outcome": "time", "event": "event", "horizon": HORIZON, "treatment": "treatment", "directory": scored}
+    outcome = TimeToEvent("time", event="event", horizon=HORIZON)
+    study = Study(source, treatment="treatment", outcome=outcome, covariates=FEATURES)
     record, scores = measured(
         rows,
         "rewards of censored times",
-        lambda: stream_rewards(estimator, source, FEATURES, **ask, n_jobs=n_jobs, verbose=1),
+        lambda: stream_rewards(estimator, study, directory=scored, n_jobs=n_jobs, verbose=1),
     )
-    size = sum(f.stat().st_size for f in [*scores.learning, *scores.held_out])
+    size = sum(f.stat().st_size for f in [*scores.learning_files, *scores.held_out_files])
     records = [record | {"disk_GB": round(size / 1e9, 3)}]
     truth = ds.dataset(source).to_table(columns=[f"true_{name}" for name in TREATMENTS]).to_pandas()
-    rewards = ds.dataset(scores.learning).to_table(columns=list(TREATMENTS)).to_pandas()
+    rewards = ds.dataset(scores.learning_files).to_table(columns=list(TREATMENTS)).to_pandas()
     for name in TREATMENTS:
         mean, error = rewards[name].mean(), rewards[name].std() / np.sqrt(len(rewards))
         numbers = {"value": mean, "lower": mean - 1.96 * error, "upper": mean + 1.96 * error}
         numbers["truth"] = truth[f"true_{name}"].mean()
         records.append({"rows": rows, "step": f"everybody: {name}"} | {k: f"{x:.5f}" for k, x in numbers.items()})
-    fitted, tree = encode_and_fit(rows, scores.learning, scores.rewards, codes, n_jobs)
+    fitted, tree = encode_and_fit(rows, scores.learning, codes, n_jobs)
     records += fitted
-    record, values = measured(
-        rows, "held-out value", lambda: streamed_policy_values(tree, scores.held_out, rewards=scores.rewards)
-    )
+    record, values = measured(rows, "held-out value", lambda: streamed_policy_values(tree, scores.held_out))
     found = values.set_index(["rule", "less"]).loc[("policy", "always none")]
     reached = best = 0.0
     for batch in ds.dataset(source).to_batches():

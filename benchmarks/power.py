@@ -1,27 +1,24 @@
 """How often does a verdict recommend something, and how often wrongly? Trials of a control and other treatments.
 
-    python benchmarks/power.py                                # all cells: some 15 minutes of one core
+    python benchmarks/power.py                                # all cells: some five minutes of one core
     python benchmarks/power.py --cell "no effect, n=300" --runs 100 --output /tmp/power.md
 
-Every run draws a trial (`simulated.py`, covariates in tenths), judges least squares and the exact tree of depth two by
-five repetitions of five folds, as `cross_val_policy_value` does (`light_pipeline.py`: the same scores), and decides
-against the first treatment, the control, by `against_reference`.
+Every run draws a trial (`simulated.py`, covariates in quarters of their standard deviation), judges least squares and
+the exact tree of depth two by five repetitions of five folds, as `cross_val_policy_value` does (`light_pipeline.py`:
+the same scores), and decides against the first treatment, the control, by `against_reference`. Treatments are fixed
+rules, judged by the mean of each row's scores over the repetitions. "designed for 80 %": the effect is the one that a
+two-sample test of what covariates leave of outcomes shows in 80 % of trials.
 
-Treatments are fixed rules, judged by the mean of each row's scores over the repetitions. "designed for 80 %": the
-effect is the one that a two-sample test of what covariates leave of outcomes shows in 80 % of trials. Of the tree's
-variance there are several estimates; "N + b (.3 + 1/R)" is the library's (`evaluation/estimates.py::value_factor`):
+Verdicts. "any": something else than the control is recommended; "treatment", "tree": what; "shown best": the tree is
+shown better than every treatment; "wrong side": the interval of treatment - control lies wholly above or below the
+truth. Where nothing works, "any" is the error of one side (2.5 percent allowed).
 
-- **N**: the mean over repetitions of the pooled variance; one cross-fitted pass, with the point averaged.
-- **N + b**: and all of the variance between repetitions.
-- **M + 2b**: the variance of each row's mean over the repetitions, and twice that between them.
-- **folds**: of 25 folds' means, corrected for the correlation of their training rows (Nadeau and Bengio 2003):
-  ``(1 / 25 + 1 / 4) S^2``.
-- **true**: the standard error that simulations show, for a measure of what could be regained.
-
-"any": something else than the control is recommended; "treatment", "tree": what; "shown best": the tree is shown better
-than every treatment. Where nothing works, "any" is the error of one side (2.5 percent allowed). "covered": the interval
-of tree - control holds the mean true difference of the rules judged; "above": the interval lies wholly above it. In
-brackets: Monte-Carlo errors.
+Variances of tree - control. "N + b (.3 + 1/R)" is the library's (`evaluation/estimates.py::value_factor`); "N": the
+mean over repetitions of the pooled variance, that of one cross-fitted pass; "M + b": the variance of each row's mean
+over the repetitions, and that between repetitions; "folds": of 25 folds' means, corrected for the correlation of their
+training rows (Nadeau and Bengio 2003), ``(1 / 25 + 1 / 4) S^2``; "true": what simulations show, for a measure of what
+could be regained. "covered": the interval holds the mean true difference of the rules judged; "above": it lies wholly
+above it; "better": it lies above zero; "shown best": those to all treatments do. In brackets: Monte-Carlo errors.
 """
 
 from __future__ import annotations
@@ -43,6 +40,7 @@ from policytree.weighting.cluster_robust import covariance_of_means
 
 RESULTS = Path(__file__).parent / "results" / "power.md"
 DESIGNED = 2.8016 * 2  # over the root of n: the effect that n rows of unit variance show in 80 % of trials
+LIBRARY = "N + b (.3 + 1/R)"
 
 
 def constant(effect: float):
@@ -92,8 +90,9 @@ def one_run(cell: Cell, seed: int) -> dict:
     folds = [[s[:, fold == k].mean(axis=1) for k in range(FOLDS)] for s, fold in zip(scores, held.folds, strict=True)]
     chosen = held.chosen(POPULATION)
     reached = sum((chosen == k) @ (weight * means[:, k]) for k in range(cell.n_arms))
+    truths = weight @ means
     return {
-        "target": float((shares * reached).sum(axis=1).mean() - weight @ means[:, 0]),
+        "target": float((shares * reached).sum(axis=1).mean() - truths[0]), "effect": float(truths[1] - truths[0]),
         "degrees": cell.n // cell.cluster_size - 1,
         "theta": scores.mean(axis=2), "within": np.array([covariance(s, groups) for s in scores]),
         "averaged": covariance(scores.mean(axis=0), groups), "folds": np.array(folds),
@@ -114,6 +113,11 @@ class Difference:
     degrees_of_freedom: int
     level: float = 0.95
 
+    @property
+    def half_width(self) -> float:
+        """Half of the interval."""
+        return float(stdtrit(self.degrees_of_freedom, 0.5 + self.level / 2)) * self.standard_error
+
 
 def contrast(covariances: np.ndarray, a: int, b: int):
     """Variance of a difference, from a covariance matrix or several."""
@@ -126,82 +130,98 @@ def parts(run: dict, a: int, b: int) -> dict[str, float]:
     pooled, averaged = contrast(run["within"], a, b).mean(), contrast(run["averaged"], a, b)
     folds = run["folds"][..., a] - run["folds"][..., b]
     return {
-        "N + b (.3 + 1/R)": pooled + value_factor(5, 5) * between, "N": pooled, "N + b": pooled + between,
-        "M + 2b": averaged + 2 * between, "folds": (1 / folds.size + 1 / 4) * folds.var(ddof=1),
+        LIBRARY: pooled + value_factor(5, 5) * between, "N": pooled, "M + b": averaged + between,
+        "folds": (1 / folds.size + 1 / 4) * folds.var(ddof=1),
     }  # fmt: skip
 
 
-def difference(run: dict, a: int, b: int, kind: str, scale: float = 1.0) -> Difference:
+def difference(run: dict, a: int, b: int, kind: str = LIBRARY) -> Difference:
     """Rule ``a`` minus rule ``b``; rules that nobody learns have one estimate of the variance."""
     value = float((run["theta"][:, a] - run["theta"][:, b]).mean())
-    fixed = 0 not in (a, b)
-    variance = contrast(run["averaged"], a, b) if fixed else scale**2 * parts(run, a, b)[kind]
+    variance = contrast(run["averaged"], a, b) if 0 not in (a, b) else parts(run, a, b)[kind]
     return Difference(value, float(np.sqrt(max(variance, 0.0))), run["degrees"])
 
 
-def judged(run: dict, kind: str, scale: float = 1.0) -> dict[str, float]:
-    """What a verdict against the control says, and whether the interval of tree - control covers."""
+def verdict(run: dict) -> dict[str, bool]:
+    """What a verdict against the control says."""
     names = ["tree", *(f"arm {k}" for k in range(run["theta"].shape[1] - 1))]
 
     def between(a: str, b: str) -> Difference:
-        return difference(run, names.index(a), names.index(b), kind, scale)
+        return difference(run, names.index(a), names.index(b))
 
     found = against_reference("tree", names[2:], "arm 0", between, "maximize")
-    own = between("tree", "arm 0")
     treatment = bool(found.shown) and not found.tree_best
     tree = found.tree_best or (found.tree and not found.shown)
-    error, half = own.value - run["target"], stdtrit(run["degrees"], 0.975) * own.standard_error + 1e-9
+    first = between("arm 1", "arm 0")
     return {
         "any": treatment or tree, "treatment": treatment, "tree": tree, "shown best": found.tree_best,
-        "covered": abs(error) <= half, "above": error > half, "SE": own.standard_error, "error": error,
+        "wrong side": abs(first.value - run["effect"]) > first.half_width,
     }  # fmt: skip
 
 
-SHARES = ("any", "treatment", "tree", "shown best", "covered", "above")
-KINDS = ("N + b (.3 + 1/R)", "N", "N + b", "M + 2b", "folds")
+def verdicts(runs: list[dict]) -> list[str]:
+    """Cells of a line: shares with Monte-Carlo errors."""
+    found = [verdict(run) for run in runs]
+    return [share([each[name] for each in found]) for name in found[0]]
 
 
-def summary(name: str, runs: list[dict], kinds=KINDS) -> list[list[str]]:
-    """Lines of the table for a cell."""
-    out = []
-    found = [judged(run, kinds[0]) for run in runs]
-    true = np.std([each["error"] for each in found]) / np.mean([each["SE"] for each in found])
-    for kind in (*kinds, "true"):
-        how = (kinds[0], true) if kind == "true" else (kind, 1.0)
-        found = [judged(run, *how) for run in runs]
-        line = [name, kind, str(len(runs))]
-        for column in SHARES:
-            p = np.mean([each[column] for each in found])
-            line.append(f"{100 * p:.1f} ({100 * np.sqrt(p * (1 - p) / len(runs)):.1f})")
-        ratio = np.mean([each["SE"] for each in found]) / np.std([each["error"] for each in found])
-        out.append([*line, f"{ratio:.2f}"])
-    return out
+def share(found) -> str:
+    """A percentage with its Monte-Carlo error."""
+    p = float(np.mean(found))
+    return f"{100 * p:.1f} ({100 * np.sqrt(p * (1 - p) / len(found)):.1f})"
 
 
-def save(lines: list[list[str]], path: Path) -> None:
-    """All cells so far."""
-    names = ["cell", "variance", "runs", *SHARES, "SE / SD"]
-    head = markdown_head("Recommended, and covered (percent)", machine())
+def variances(runs: list[dict]) -> list[list[str]]:
+    """A line for every variance of tree - control."""
+    rules = range(1, runs[0]["theta"].shape[1])
+    kinds = list(parts(runs[0], 0, 1))
+    own = {kind: [[difference(run, 0, k, kind) for k in rules] for run in runs] for kind in kinds}
+    errors = np.array([each[0].value - run["target"] for each, run in zip(own[LIBRARY], runs, strict=True)])
+    true = errors.std() / np.mean([each[0].standard_error for each in own[LIBRARY]])
+    own["true"] = [
+        [Difference(d.value, true * d.standard_error, d.degrees_of_freedom) for d in each] for each in own[LIBRARY]
+    ]
+    lines = []
+    for kind, found in own.items():
+        half = np.array([each[0].half_width for each in found]) + 1e-9
+        lower = np.array([[d.value - d.half_width for d in each] for each in found])
+        ratio = np.mean([each[0].standard_error for each in found]) / errors.std()
+        shares = (abs(errors) <= half, errors > half, lower[:, 0] > 0, (lower > 0).all(axis=1))
+        lines.append([kind, *map(share, shares), f"{ratio:.2f} ({ratio / np.sqrt(2 * len(runs)):.2f})"])
+    return lines
+
+
+def save(results: dict[str, list[dict]], path: Path) -> str:
+    """Both tables of all cells so far, as text."""
+    names = ["cell", "runs", "any", "treatment", "tree", "shown best", "wrong side"]
+    lines = [[name, str(len(runs)), *verdicts(runs)] for name, runs in results.items()]
+    tables = f"## Verdicts\n\n{markdown_table(names, lines, set(names[1:]))}"
+    names = ["cell", "variance", "covered", "above", "better", "shown best", "SE / SD"]
+    learnt = {cell.name for cell in (*NULLS, *TREES)}
+    lines = [[name, *line] for name, runs in results.items() if name in learnt for line in variances(runs)]
+    tables += f"\n## Variances of tree - control\n\n{markdown_table(names, lines, set(names[2:]))}"
     about = (__doc__ or "").split("\n\n", 2)[-1].strip()
-    path.write_text(f"{head}{about}\n\n{markdown_table(names, lines, set(names[2:]))}", encoding="utf-8")
+    path.write_text(f"{markdown_head('Power of verdicts (percent)', machine())}{about}\n\n{tables}", encoding="utf-8")
+    return tables
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the cells asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--cell", action="append", choices=list(CELLS))
     parser.add_argument("--output", type=Path, default=RESULTS)
-    parser.add_argument("--keep", type=Path, help="folder for the runs themselves")
+    parser.add_argument("--keep", type=Path, help="folder where runs are kept, and added to")
     options = parser.parse_args(arguments)
-    lines: list[list[str]] = []
+    results = {}
     for name in options.cell or CELLS:
-        runs = [one_run(CELLS[name], seed) for seed in range(options.runs)]
-        if options.keep:
-            (options.keep / f"{name}.pickle").write_bytes(pickle.dumps(runs))
-        lines += summary(name, runs)
-        save(lines, options.output)
-        print("\n".join(" | ".join(line) for line in lines[-len(KINDS) - 1 :]), flush=True)
+        file = None if options.keep is None else options.keep / f"{name}.pickle"
+        results[name] = pickle.loads(file.read_bytes()) if file is not None and file.exists() else []
+        results[name] += [one_run(CELLS[name], seed) for seed in range(len(results[name]), options.runs)]
+        if file is not None:
+            file.write_bytes(pickle.dumps(results[name]))
+        print(name, len(results[name]), flush=True)
+    print(save(results, options.output))
 
 
 if __name__ == "__main__":

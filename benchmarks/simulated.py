@@ -83,7 +83,7 @@ class Cell:
         if self.depth == 3:
             X = np.round(X, 1)  # fewer thresholds: depth three a thousand times over
         if self.rounded:
-            X = np.floor(10 * X) / 10 + 0.05  # thresholds are those of whole tenths, as of people who are not rounded
+            X = np.floor(4 * X) / 4 + 0.125  # thresholds are whole quarters, as of people who are not rounded
         T, propensity = self._treat(X, rng)
         noise = rng.standard_exponential(n) - 1 if self.skewed else rng.standard_normal(n)
         base = np.cos(2 * X[:, 1]) + X[:, 2] ** 2 - 1 if self.wavy else self.slope * X[:, 1]

@@ -6,7 +6,7 @@
 
 A study of 1,000 people and 1,000 people of the target, told apart by a logistic function of two covariates on which
 effects depend; treatment in the study depends on covariates as well. Cells named "effects" judge the average effect in
-the target by `average_effect`, with some models wrong: a constant as the outcome model, the same odds for everybody,
+the target by `policy_value`, with some models wrong: a constant as the outcome model, the same odds for everybody,
 the same chances of treatment for everybody. Those named "held out" judge stumps by `cross_val_policy_value`, those
 named "default" use the default models, all others linear and logistic ones. Every run is kept in
 `benchmarks/results/target_population.csv`.
@@ -24,7 +24,7 @@ from reporting import RESULTS, Simulation, with_error, write_tables
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, RewardEstimator, average_effect, cross_val_policy_value
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_value
 from policytree.weighting.study_data import by_columns
 
 N = 1_000
@@ -105,7 +105,7 @@ def run(cell: Cell, draw: int) -> dict:
     if cell.held_out:
         return held_out(cell, data, gain, draw, population) | {"seconds": time.process_time() - start}
     model = by_columns(RewardEstimator(random_state=draw, **cell.models()).fit, **data)
-    found = average_effect(model.rewards_, 1, 0, population=model.population_)
+    found = policy_value(1, model.rewards_, baseline=0, population=model.population_)
     truth = float(gain.mean())
     own = None
     if draw < 50:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from policytree import PolicyTree, policy_difference
+from policytree import PolicyTree, policy_value
 from policytree.constraints import Budget, MaxShare
-from policytree.evaluation import budget_path, policy_shares, policy_spend
+from policytree.evaluation import budget_path
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 
 
@@ -50,8 +50,8 @@ def show_budgets(study, halves: Halves, model: PolicyTree, budgets, baseline: st
         tree = PolicyTree(**{**model.get_params(), "constraints": [Budget(budget)]})
         tree.fit(halves.X, halves.rewards, budget_costs=halves.costs)
         chosen = tree.predict(halves.judges)
-        spend = policy_spend(chosen, halves.costs, **halves.options)
-        gain = policy_difference(chosen, baseline, halves.held.rewards, **halves.options)
+        spend = policy_value(chosen, halves.costs, **halves.options)
+        gain = policy_value(chosen, halves.held.rewards, baseline=baseline, **halves.options)
         prices = -tree.solution_.guarantees["dual_bound"]
         rows.append({"budget": budget, "spent": tree.spend_, "value": tree.objective_value_,
                      "bound": tree.objective_bound_, "bound by prices": prices, "status": tree.status_.value,
@@ -72,11 +72,11 @@ def show_share(study, halves: Halves, model: PolicyTree, arm: str, most: float, 
         f"({tree.status_.value})."
     )
     chosen = tree.predict(halves.judges)
-    share = policy_shares(chosen, **halves.options).loc[arm]
-    gain = policy_difference(chosen, baseline, halves.held.rewards, **halves.options)
-    lost = policy_difference(free.predict(halves.judges), chosen, halves.held.rewards, **halves.options)
+    share = policy_value(chosen, {arm: 1.0}, **halves.options)
+    gain = policy_value(chosen, halves.held.rewards, baseline=baseline, **halves.options)
+    lost = policy_value(free.predict(halves.judges), halves.held.rewards, baseline=chosen, **halves.options)
     study.show(
-        f"On the others it gives {arm} to {share['share']:.1%} [{share['lower']:.1%}, {share['upper']:.1%}], gains "
+        f"On the others it gives {arm} to {share.value:.1%} [{share.lower:.1%}, {share.upper:.1%}], gains "
         f"{gain.value:.{digits}f} [{gain.lower:.{digits}f}, {gain.upper:.{digits}f}] over {baseline} for all, and the "
         f"tree without the limit {lost.value:.{digits}f} [{lost.lower:.{digits}f}, {lost.upper:.{digits}f}] more."
     )

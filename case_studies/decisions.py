@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
-from policytree import CostSensitiveTreeClassifier, Status
+from policytree import CostSensitiveTreeClassifier
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate, repeated_estimate
+from policytree.problem.types import Status
 
 FOLDS, REPEATS = 5, 5
 RATES = {

@@ -17,7 +17,6 @@ from policytree import (
     RewardEstimator,
     Study,
     cross_val_policy_value,
-    policy_difference,
     policy_value,
 )
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
@@ -88,7 +87,7 @@ def show_contrast(
     complete, capped = event | (time >= horizon), np.minimum(time, horizon)
     free = np.where(complete, capped, horizon)  # whoever was lost lived to the horizon without the event
     estimates = {
-        "doubly robust": policy_difference(arm, baseline, fitted.rewards_),
+        "doubly robust": policy_value(arm, fitted.rewards_, baseline=baseline),
         "Kaplan-Meier": raw_difference(without_covariates(data), arms, arm, baseline),
         "time as a number": raw_difference(time, arms, arm, baseline),
         "complete cases": raw_difference(capped[complete], arms[complete], arm, baseline),
@@ -158,7 +157,7 @@ def show_horizons(
         rewards = RewardEstimator(random_state=0).fit_predict(at_horizon(data, horizon))
         means = {arm: policy_value(arm, rewards) for arm in rewards}
         best, second = sorted(means, key=lambda arm: -means[arm].value)[:2]
-        lead = policy_difference(best, second, rewards)
+        lead = policy_value(best, rewards, baseline=second)
         other = PolicyTree(**tree.get_params()).fit(data.X, rewards, parts(data)[2]).predict(data.X)
         rows.append({"horizon": horizon, **{arm: mean.value for arm, mean in means.items()}, "best": best,
                      "its lead": lead.value, "lower": lead.lower, "upper": lead.upper,

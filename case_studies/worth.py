@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, PolicyTree, Study, cross_val_policy_value, policy_difference
+from policytree import DRPolicyTree, PolicyTree, Study, cross_val_policy_value, policy_value
 from policytree.evaluation.instruments.summary import anderson_rubin
 
 FOLDS, REPEATS = 5, 3
@@ -50,7 +50,7 @@ def show_prices(
     """Dollars per additional result, of one treatment over another, with Fieller's interval; ``words`` name results."""
     rows, codes = {}, np.unique(groups, return_inverse=True)[1]
     for arm, other in steps:
-        more, dollars = (policy_difference(arm, other, rewards, groups=groups) for rewards in (gained, paid))
+        more, dollars = (policy_value(arm, rewards, baseline=other, groups=groups) for rewards in (gained, paid))
         scores = [(rewards[arm] - rewards[other]).to_numpy() for rewards in (paid, gained)]
         low, high = anderson_rubin(*scores, {"groups": codes, "sample_weight": None, "level": 0.95})
         price = dollars.value / more.value if np.isfinite([low, high]).all() else np.nan

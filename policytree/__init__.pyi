@@ -13,7 +13,6 @@ from policytree import plotting as plotting
 from policytree import regimes as regimes
 from policytree import study as study
 from policytree import weighting as weighting
-from policytree.data.combined_treatments import combine_treatments as combine_treatments
 from policytree.datasets import load_dataset as load_dataset
 from policytree.estimators.born_again import BornAgainTree as BornAgainTree
 from policytree.estimators.classifier import OptimalTreeClassifier as OptimalTreeClassifier
@@ -27,18 +26,11 @@ from policytree.evaluation.heterogeneity.global_tests import heterogeneity_test 
 from policytree.evaluation.leaves.honest import honest_leaf_summary as honest_leaf_summary
 from policytree.evaluation.leaves.summary import leaf_summary as leaf_summary
 from policytree.evaluation.policy_value.cross_val import cross_val_policy_value as cross_val_policy_value
-from policytree.evaluation.policy_value.effects import average_effect as average_effect
 from policytree.evaluation.policy_value.sample_split import held_out_rewards as held_out_rewards
-from policytree.evaluation.policy_value.values import policy_difference as policy_difference
 from policytree.evaluation.policy_value.values import policy_value as policy_value
-from policytree.problem.types import Status as Status
-from policytree.report.material import About as About
 from policytree.report.study_report import StudyReport as StudyReport
 from policytree.study.study import Study as Study
-from policytree.study_check import check_study as check_study
-from policytree.trees.tree import Tree as Tree
-from policytree.weighting.cate import from_cate as from_cate
 from policytree.weighting.reward_estimator import RewardEstimator as RewardEstimator
-from policytree.weighting.scores import from_scores as from_scores
+from policytree.weighting.scores import rewards_from as rewards_from
 
 __version__: str

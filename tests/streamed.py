@@ -9,13 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from policytree import Study
 from policytree.encoded import encoding, reward_job
+from policytree.study import Label, Rewards
 from policytree.weighting.time_to_event.product_limit import product_limit
 
 
 def parts(scores) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows that learn, and those held out."""
-    return tuple(pd.concat([pd.read_parquet(f) for f in files]) for files in (scores.learning, scores.held_out))
+    return tuple(
+        pd.concat([pd.read_parquet(f) for f in files]) for files in (scores.learning_files, scores.held_out_files)
+    )
 
 
 class Stopped(Exception):
@@ -51,3 +55,9 @@ class Curves:
 
     def predict_survival(self, X, times):
         return np.tile(self.curve_.at(times), (len(X), 1))
+
+
+def to_learn(rows, X, *, rewards=None, y=None, weights=None) -> Study:
+    """A study of rewards, or of the labels ``y``."""
+    outcome = Label(y) if rewards is None else Rewards(rewards)
+    return Study(rows, outcome=outcome, covariates=X, weights=weights)

@@ -62,7 +62,9 @@ USER_CODE = """
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, PolicyTree, Status, Study, Tree, cross_val_policy_value
+from policytree import DRPolicyTree, PolicyTree, Study, cross_val_policy_value
+from policytree.problem.types import Status
+from policytree.trees.tree import Tree
 
 table = pd.DataFrame({"age": [1.0], "arm": ["a"], "score": [0.0]})
 study = Study(table, treatment="arm", outcome="score")

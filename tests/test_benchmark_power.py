@@ -56,6 +56,6 @@ def test_the_variances_are_those_that_are_named(rng):
         found = script.parts(run, 0, 1)
     library = [mean_estimate(s[0] - s[1]) for s in scores]
     whole = repeated_estimate(library, 5, value_factor(5, 5))
-    assert found["N + b (.3 + 1/R)"] == pytest.approx(whole.standard_error**2)
+    assert found[script.LIBRARY] == pytest.approx(whole.standard_error**2)
     assert found["N"] == pytest.approx(np.mean([e.standard_error**2 for e in library]))
     assert found["folds"] == pytest.approx(0.29 * (folds[..., 0] - folds[..., 1]).var(ddof=1))

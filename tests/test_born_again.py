@@ -23,13 +23,14 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from policytree import BornAgainTree, OptimalTreeClassifier, Status
+from policytree import BornAgainTree, OptimalTreeClassifier
 from policytree.born_again import TreeEnsemble
 from policytree.born_again.faithful import check_faithfulness
 from policytree.born_again.pruning import prune
 from policytree.born_again.readers import float64_threshold, read_ensemble
 from policytree.born_again.solve import solve_born_again
 from policytree.exceptions import InputError, SearchWarning
+from policytree.problem.types import Status
 from policytree.serialization import from_json
 from tests.born_again_oracles import cells_of
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import Status
 from policytree.born_again import regions
 from policytree.born_again.bounds import bounds_of_parts
 from policytree.born_again.faithful import check_faithfulness
@@ -22,7 +21,7 @@ from policytree.born_again.search import GridSearch
 from policytree.born_again.solve import solve_born_again
 from policytree.born_again.trees import make_tree
 from policytree.exceptions import InputError
-from policytree.problem.types import SearchLimits
+from policytree.problem.types import SearchLimits, Status
 from policytree.solvers.core.limits import Clock, stopped_by
 from tests.born_again_oracles import SmallestTrees, read
 

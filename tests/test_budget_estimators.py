@@ -7,13 +7,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, tree_path
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_value, tree_path
 from policytree.constraints import Budget, MaxShare, MinShare
 from policytree.estimators import within_limits
-from policytree.evaluation import budget_path, policy_shares, policy_spend
+from policytree.evaluation import budget_path
 from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.exceptions import InputError, SearchWarning
 from policytree.plotting.budget import BudgetPathDisplay
+from policytree.problem.types import Status
 from policytree.solvers.constrained.solve import Infeasible
 from policytree.weighting.study_data import StudyData
 
@@ -259,18 +260,20 @@ def test_the_picture_of_a_path():
 
 def test_spend_and_shares_of_policies():
     chosen = np.array(["drug", "none", "surgery", "drug"])
-    spend = policy_spend(chosen, COSTS)
+    spend = policy_value(chosen, COSTS)
     assert spend.value == 125.0 and spend.standard_error == pytest.approx(np.std([100, 0, 300, 100], ddof=1) / 2)
-    assert policy_spend(np.array([0, 1, 1]), [0.0, 30.0]).value == 20.0
+    assert policy_value(np.array([0, 1, 1]), {1: 30.0}).value == 20.0
     frame = pd.DataFrame({"none": 0.0, "drug": [1.0, 2.0, 3.0, 4.0], "surgery": 9.0})
-    assert policy_spend(chosen, frame, sample_weight=[1, 1, 0, 2]).value == pytest.approx((1 + 0 + 2 * 4) / 4)
-    assert policy_spend(["drug", "drug"], {"drug": 2.0}).value == 2.0
-    shares = policy_shares(chosen, treatments=["none", "drug", "surgery", "other"])
-    assert shares["share"].tolist() == [0.25, 0.5, 0.25, 0.0]
-    with pytest.raises(InputError, match="names treatment surgery"):
-        policy_shares(chosen, treatments=["none", "drug"])
+    assert policy_value(chosen, frame, sample_weight=[1, 1, 0, 2]).value == pytest.approx((1 + 0 + 2 * 4) / 4)
+    assert policy_value(["drug", "drug"], {"drug": 2.0}).value == 2.0
+    assert policy_value(chosen, COSTS, baseline="surgery").value == 125.0 - 300.0
+    assert policy_value("surgery", COSTS, baseline=chosen).value == 300.0 - 125.0
+    shares = [policy_value(chosen, {arm: 1.0}).value for arm in ("none", "drug", "surgery", "other")]
+    assert shares == [0.25, 0.5, 0.25, 0.0]
     with pytest.raises(InputError, match="at least two"):
-        policy_shares(chosen, groups=[1, 1, 1, 1])
+        policy_value(chosen, {"drug": 1.0}, groups=[1, 1, 1, 1])
+    with pytest.raises(InputError, match="one a row, where rewards is a mapping; got 'drug'"):
+        policy_value("drug", {"drug": 1.0})
 
 
 @pytest.mark.slow
@@ -280,8 +283,8 @@ def test_intervals_of_spend_and_shares_cover_with_clusters():
         common = np.repeat(rng.normal(size=40), 5)  # forty clusters of five
         chosen = np.where(common + rng.normal(size=200) > 0, "yes", "no")
         options = {"groups": np.repeat(np.arange(40), 5)}
-        spend, share = policy_spend(chosen, {"yes": 10.0}, **options), policy_shares(chosen, **options).loc["yes"]
-        covered += spend.lower <= 5.0 <= spend.upper, share["lower"] <= 0.5 <= share["upper"]
+        spend, share = policy_value(chosen, {"yes": 10.0}, **options), policy_value(chosen, {"yes": 1.0}, **options)
+        covered += spend.lower <= 5.0 <= spend.upper, share.lower <= 0.5 <= share.upper
     assert (np.abs(covered / draws - 0.95) < 0.02).all()
 
 

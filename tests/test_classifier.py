@@ -12,9 +12,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, Status
+from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses import Guesses, ReferenceGuesses
+from policytree.problem.types import Status
 
 
 @parametrize_with_checks(

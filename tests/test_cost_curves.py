@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from policytree import policy_difference, policy_value
+from policytree import policy_value
 from policytree.evaluation import qini_curve, rank_average_treatment_effect
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 from policytree.exceptions import InputError
@@ -103,7 +103,7 @@ def test_the_value_at_a_budget_is_that_of_its_policy(noisy):
     curve = qini_curve(predicted[["talk", "none", "pill"]], scores, costs, held_out=True)
     for budget in (0.0, 0.3, 0.8, 5.0):
         e, plan = curve.value_at(budget), curve.policy_at(budget)
-        paid = policy_difference(plan, "none", scores)
+        paid = policy_value(plan, scores, baseline="none")
         assert e.value == pytest.approx(paid.value, abs=1e-12)
         assert ((plan > 0) & (plan < 1)).any(axis=1).sum() <= 1, "one person draws lots at most"
     assert e.standard_error == pytest.approx(paid.standard_error, rel=0.15), "beyond the last step: an ordinary mean"

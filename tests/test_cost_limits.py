@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, Status, tree_path
+from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, tree_path
 from policytree.constraints import Budget, ExpectedCost, MaxShare
 from policytree.data.features import Feature
 from policytree.evaluation import budget_path, near_ties
 from policytree.exceptions import InputError, SearchWarning
-from policytree.problem.types import Problem
+from policytree.problem.types import Problem, Status
 from policytree.solvers.constrained.solve import Infeasible, solve_within
 from policytree.solvers.core.constraints import cost_constraint
 from tests.pareto_oracles import all_vectors

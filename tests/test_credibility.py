@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree, RewardEstimator, StudyReport, check_study, cross_val_policy_value
+from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value
 from policytree.diagnostics import check_rewards
 from policytree.evaluation.policy_value.verdict import Reason
-from policytree.study_check import KNOWN, LOOKS_RANDOMISED
+from policytree.study_check import KNOWN, LOOKS_RANDOMISED, check_study
 from policytree.study_check.randomised import randomisation_test
 from policytree.weighting.study_data import StudyData
 

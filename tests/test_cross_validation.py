@@ -7,9 +7,10 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, PolicyTree, Status, cross_val_policy_value, policy_difference, policy_value
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_value
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
+from policytree.problem.types import Status
 from policytree.weighting.study_data import by_columns
 
 
@@ -117,7 +118,7 @@ def test_values_are_those_of_the_held_out_rewards(trial):
         assert table.estimates[name].value == pytest.approx(value.value, rel=1e-12)
         assert table.estimates[name].standard_error == pytest.approx(value.standard_error, rel=1e-12)
         if name != POLICY:
-            difference = policy_difference(rule, policy, expected, groups=trial["groups"])
+            difference = policy_value(rule, expected, baseline=policy, groups=trial["groups"])
             assert table.differences[name].value == pytest.approx(difference.value, rel=1e-12)
             assert table.differences[name].standard_error == pytest.approx(difference.standard_error, rel=1e-12)
 

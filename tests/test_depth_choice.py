@@ -15,6 +15,7 @@ from policytree.estimators import depth_choice
 from policytree.evaluation import budget_path, near_ties
 from policytree.exceptions import InputError
 from policytree.problem.types import Status
+from tests.streamed import to_learn
 
 LINEAR = LinearRegression()
 
@@ -232,7 +233,7 @@ def test_what_cannot_be_used_is_refused():
 
 def test_encoded_rows_take_a_number(tmp_path):
     frame = pd.DataFrame(exclusive_or(60, 15)[0], columns=list("abcd")).assign(no=0.0, yes=1.0)
-    data = encode(frame, list("abcd"), directory=tmp_path / "rows", rewards=["no", "yes"])
+    data = encode(to_learn(frame, list("abcd"), rewards=["no", "yes"]), directory=tmp_path / "rows")
     for name in ("max_depth", "regularization"):
         with pytest.raises(InputError, match=f"{name}='auto' is not available for encoded rows"):
             PolicyTree(**{name: "auto"}).fit(data)

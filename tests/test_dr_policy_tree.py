@@ -9,9 +9,10 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from policytree import DRPolicyTree, RewardEstimator, Status, StudyReport, cross_val_policy_value
+from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value
 from policytree.estimators import base
 from policytree.exceptions import InputError, UnseenValueWarning
+from policytree.problem.types import Status
 from policytree.solvers.core.compilation import load_kernels
 from policytree.solvers.exact import direct
 

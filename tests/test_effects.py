@@ -12,7 +12,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Lasso, LinearRegression
 
-from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value
+from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
 from policytree.encoded import stream_rewards
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import make_folds
@@ -193,9 +193,10 @@ def test_batches_refuse_what_they_would_ignore(rng, tmp_path):
     rows = pd.DataFrame({"x": rng.normal(size=50), "arm": rng.integers(2, size=50), "y": rng.normal(size=50)})
     with pytest.raises(InputError, match="leave model_effects at None"):
         stream_rewards(
-            RewardEstimator(LinearRegression(), model_effects="auto"), rows, ["x"], outcome="y", treatment="arm",
+            RewardEstimator(LinearRegression(), model_effects="auto"),
+            Study(rows, covariates=["x"], outcome="y", treatment="arm"),
             directory=tmp_path,
-        )  # fmt: skip
+        )
 
 
 def test_the_plug_in_rule_follows_the_model_of_effects(rng):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import RewardEstimator, average_effect, load_dataset, policy_difference
+from policytree import RewardEstimator, load_dataset, policy_value
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.scheme import Nuisances
@@ -24,7 +24,7 @@ M = pd.DataFrame({0: [1.0, 0.5, 2.0, 1.0], 1: [2.0, 2.0, 3.0, 3.0]})
 
 def test_effect_on_the_treated_by_hand():
     model = RewardEstimator(estimand="treated").fit(Y, T, propensity=P, regression=M)
-    effect = average_effect(model.rewards_, 1, 0, population=model.population_)
+    effect = policy_value(1, model.rewards_, baseline=0, population=model.population_)
     terms = np.array([3 - 1, -(0.2 / 0.8) * (1 - 0.5), 4 - 2, -(0.25 / 0.75) * (2 - 1.0)])
     assert effect.value == pytest.approx(terms.sum() / 2, abs=1e-12)
     influence = (terms - np.array([1, 0, 1, 0]) * effect.value) / 0.5
@@ -36,7 +36,7 @@ def test_effect_on_the_treated_by_hand():
 def test_effect_in_the_overlap_population_by_hand():
     w = np.array([1.0, 2.0, 1.0, 3.0])
     model = RewardEstimator(estimand="overlap").fit(Y, T, propensity=P, regression=M, sample_weight=w)
-    effect = average_effect(model.rewards_, 1, 0, population=model.population_, sample_weight=w)
+    effect = policy_value(1, model.rewards_, baseline=0, population=model.population_, sample_weight=w)
     h = E1 * (1 - E1)
     m = M.to_numpy()
     terms = h * (m[:, 1] - m[:, 0]) + np.array(
@@ -80,13 +80,13 @@ def test_a_floor_never_becomes_weight(rng):
             with warnings.catch_warnings():
                 warnings.simplefilter("error", OverlapWarning)
                 model.fit(Y, T, X=X, regression=regression)
-            effects.append(average_effect(model.rewards_, 1, 0, population=model.population_).value)
+            effects.append(policy_value(1, model.rewards_, baseline=0, population=model.population_).value)
         assert effects[0] == effects[1]
     plain = RewardEstimator(min_propensity=0.05, random_state=0)
     with pytest.warns(OverlapWarning):
         plain.fit(Y, T, X=X, regression=regression)
     # Weighing clipped scores by clipped propensities instead: the 400 get the floor as weight and count as 20 men.
-    floored = policy_difference(1, 0, plain.rewards_, sample_weight=plain.propensity_[1])
+    floored = policy_value(1, plain.rewards_, baseline=0, sample_weight=plain.propensity_[1])
     assert abs(floored.value - effects[0]) > 50
 
 
@@ -116,9 +116,9 @@ def test_nobody_treated_among_new_rows_is_refused(rng):
 def test_population_must_be_the_rewards_own():
     model = RewardEstimator(estimand="treated").fit(Y, T, propensity=P, regression=M)
     with pytest.raises(InputError, match="population has mean 2, not one"):
-        average_effect(model.rewards_, 1, 0, population=2 * model.population_)
+        policy_value(1, model.rewards_, baseline=0, population=2 * model.population_)
     with pytest.raises(InputError, match="population has 3 rows, but rewards has 4"):
-        average_effect(model.rewards_, 1, 0, population=[1.0, 1.0, 1.0])
+        policy_value(1, model.rewards_, baseline=0, population=[1.0, 1.0, 1.0])
 
 
 def draw(rng, n):
@@ -145,7 +145,7 @@ def test_double_robustness_and_coverage(rng, right):
         for estimand, known in truth.items():
             model = RewardEstimator(estimand=estimand)
             model.fit(y, t, propensity=np.column_stack([1 - used_e, used_e]), regression=used_m)
-            effect = average_effect(model.rewards_, 1, 0, population=model.population_)
+            effect = policy_value(1, model.rewards_, baseline=0, population=model.population_)
             if estimand == "overlap" and right == "outcome models":
                 known = 1.0  # constant weights: the average over everybody, of whom the mean x is 0
             values[estimand].append(effect.value - known)
@@ -163,7 +163,7 @@ def test_lalonde_with_survey_controls():
         pytest.skip("needs the trials' files: set POLICYTREE_DATA")
     data = load_dataset("lalonde-cps", data_dir=folder).study()
     model = RewardEstimator(estimand="treated", treated="training", random_state=0).fit(data)
-    effect = average_effect(model.rewards_, "training", "control", population=model.population_)
+    effect = policy_value("training", model.rewards_, baseline="control", population=model.population_)
     # The score written out, with the same nuisances and without any floor.
     T, Y = (data.T == "training").to_numpy(), data.Y.to_numpy()
     m0, e = model.regression_["control"].to_numpy(), model.propensity_["training"].to_numpy()

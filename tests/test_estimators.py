@@ -11,8 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree import OptimalTreeClassifier, PolicyTree
 from policytree.exceptions import InputError, SearchWarning, UnseenValueWarning
+from policytree.problem.types import Status
 
 
 def _named_rewards(estimator):

@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from policytree import leaf_summary, policy_difference, policy_value
+from policytree import leaf_summary, policy_value
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.exceptions import InputError
 
@@ -73,7 +73,7 @@ def test_weighted_clusters_match_statsmodels(rewards, policy, groups, rng):
 def test_difference_is_paired(rewards, policy, groups):
     scores = rewards_under(policy, rewards) - rewards["low"].to_numpy()
     reference = sm.OLS(scores, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
-    difference = policy_difference(policy, "low", rewards, groups=groups)
+    difference = policy_value(policy, rewards, baseline="low", groups=groups)
     assert_matches(difference, reference)
     one, other = (policy_value(p, rewards, groups=groups) for p in (policy, "low"))
     np.testing.assert_allclose(difference.influence, one.influence - other.influence, atol=1e-12)
@@ -82,7 +82,7 @@ def test_difference_is_paired(rewards, policy, groups):
 
 
 def test_equal_policies_differ_by_exactly_zero(rewards, policy):
-    difference = policy_difference(policy, policy, rewards)
+    difference = policy_value(policy, rewards, baseline=policy)
     assert (difference.value, difference.standard_error, difference.lower, difference.upper) == (0, 0, 0, 0)
 
 
@@ -157,7 +157,7 @@ def test_probability_policies(rewards, policy, rng):
     assert policy_value(certain[LABELS[::-1]], rewards).value == pytest.approx(expected.value, rel=1e-12)
     even = np.full((60, 3), 1 / 3)
     assert policy_value(even, rewards).value == pytest.approx(rewards.to_numpy().mean(), rel=1e-12)
-    assert policy_difference(even, even, rewards).standard_error == 0
+    assert policy_value(even, rewards, baseline=even).standard_error == 0
 
 
 def test_estimate_as_a_frame_and_as_text(rewards, policy):
@@ -186,7 +186,7 @@ def covered(rng, n_clusters, rows_each=3):
     policy = (x > 0).astype(int)
     truth = 1 + 0.5 * np.sqrt(1 / (2 * np.pi))  # E[1 + x + 0.5 max(x, 0)]
     value = policy_value(policy, rewards, groups=groups)
-    gain = policy_difference(policy, 0, rewards, groups=groups)
+    gain = policy_value(policy, rewards, baseline=0, groups=groups)
     return value.lower <= truth <= value.upper, gain.lower <= truth - 1 <= gain.upper
 
 
@@ -232,7 +232,7 @@ def test_leaf_summary_agrees_with_policy_value_in_each_leaf(rewards, groups, rng
         others = sorted((values[label].value, label) for label in LABELS if label != chosen)
         second = others[-1 if direction == "maximize" else 0][1]
         assert summary.loc[leaf, ("second_best", "")] == second
-        gain = policy_difference(chosen, second, table, **inside)
+        gain = policy_value(chosen, table, baseline=second, **inside)
         assert summary.loc[leaf, ("gain", "value")] == pytest.approx(gain.value, rel=1e-12)
         assert summary.loc[leaf, ("gain", "standard_error")] == pytest.approx(gain.standard_error, rel=1e-12)
 
@@ -305,5 +305,5 @@ def test_bad_input_is_named(policy, rewards, change, message):
 
 
 def test_difference_names_the_side(rewards, policy):
-    with pytest.raises(InputError, match=r"^b recommends 'none'"):
-        policy_difference(policy, "none", rewards)
+    with pytest.raises(InputError, match=r"^baseline recommends 'none'"):
+        policy_value(policy, rewards, baseline="none")

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from policytree import BornAgainTree, Status
+from policytree import BornAgainTree
 from policytree.born_again import TreeEnsemble, fewer_trees, prune_ensemble
 from policytree.exceptions import InputError
+from policytree.problem.types import Status
 
 MOST = 3  # weights that brute force tries
 

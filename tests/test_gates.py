@@ -15,11 +15,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
 from policytree.evaluation.policy_value.confounding import Hidden, strongest
 from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
-from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate
+from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate, rows_gate
+from policytree.evaluation.policy_value.verdict import SecondOpinion
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
 from policytree.weighting.study_data import StudyData, by_columns
 from tests.cli.running import run
+from tests.offers import vouchers
 
 HARM = (
     "died", "Died", "death30", "30day_mortality", "mortality_risk", "pain_score", "PainScore", "relapse.2y", "LOS",
@@ -164,7 +166,7 @@ def test_given_chances_are_tested_by_stratum_and_by_cluster():
 
 def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
     def opinion(of: str, model: str, rule: str) -> SimpleNamespace:
-        return SimpleNamespace(of=of, model=model, verdict=SimpleNamespace(rule=rule))
+        return SecondOpinion(of, of, model, SimpleNamespace(rule=rule))
 
     agrees = opinion("outcomes", "boosted trees", "always a")
     gate = other_models_gate([agrees], "always a")
@@ -176,6 +178,24 @@ def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
         "The conclusion changes under a penalised logit as the model of treatment: give b to everybody"
     )
     assert gate.remedy == "Compare the models of treatment before anybody acts on either."
+
+
+def test_gates_of_offers_speak_of_offers():
+    """Nobody draws treatments where people may refuse what they are offered."""
+    people = vouchers()
+    seen = StudyData.of(people["score"], people["taken"], instrument=people["offer"]).by_offer()
+    assert rows_gate(seen).reason.startswith("With 280 rows and estimated probabilities of the offer")
+    assert "if offers were given by chance" in rows_gate(seen).remedy
+    assert chances_gate(seen, np.full((280, 2), 0.5)).reason.startswith("the shares of offers (none 0.")
+    wrong = chances_gate(seen, np.tile([0.9, 0.1], (280, 1)))
+    assert wrong.reason.startswith("the shares of offers refute") and "probability of each offer" in wrong.remedy
+    other = SecondOpinion("treatment", seen.assigned, "a penalised logit", SimpleNamespace(rule="always none"))
+    outcomes = SecondOpinion("outcomes", "outcomes", "boosted trees", SimpleNamespace(rule="always none"))
+    gate = other_models_gate([other, outcomes], "always voucher")
+    assert "under a penalised logit as the model of the offer: " in gate.reason
+    assert gate.remedy == "Compare the models of the offer and outcomes before anybody acts on either."
+    assert not any("treatment" in text for text in (gate.reason, gate.remedy, wrong.reason, wrong.remedy))
+    assert other.compared_with(SimpleNamespace(rule="always none")).endswith("as the model of the offer.")
 
 
 def test_a_gate_that_failed_once_has_failed():
@@ -274,6 +294,62 @@ def test_python_and_design_pass_the_same_gates(effect, tmp_path):
     assert (found.strength, found.rule) == (designed["strength"], designed["rule"])
     saved = json.loads((tmp_path / "out" / "tree.json").read_text())["verdict"]
     assert saved["gates"] == designed["gates"]
+    X, T, Y = observed(effect, n=520, seed=1)
+    X.assign(arm=T, score=Y).to_csv(tmp_path / "new.csv", index=False)
+    code, out, err = run("evaluate", tmp_path / "out" / "tree.json", tmp_path / "new.csv", "--cv", "2", "--json")
+    assert code == 0, err
+    again = json.loads(out)["verdict"]
+    assert [g["name"] for g in again["gates"]] == [g["name"] for g in designed["gates"]]
+    by_name = {g["name"]: g["state"] for g in again["gates"]}
+    assert by_name["hidden confounder"] == states(found)["hidden confounder"] and by_name["rows"] == "supported"
+
+
+def mediated(seed):
+    """What the treatment works through is among the covariates."""
+    X, T, _ = trial(n=240, seed=seed)
+    marker = (T == "drug") + np.random.default_rng(seed).normal(size=240)
+    return X.assign(marker=marker), T, (marker + 0.7 * np.random.default_rng(seed + 9).normal(size=240)).rename("score")
+
+
+def leaking(seed):
+    X, T, Y = trial(n=240, seed=seed)
+    return X.assign(other=np.exp(Y)), T, Y
+
+
+@pytest.mark.parametrize(
+    ("gate", "state", "make", "stated"),
+    [
+        ("direction", "fragile", lambda seed: trial(n=240, seed=seed, effect=1.0), {"direction": None}),
+        ("given chances", "cannot be said", lambda seed: trial(n=240, seed=seed), {"drug": 0.3}),
+        ("data check", "cannot be said", leaking, {}),
+        ("rewards", "cannot be said", mediated, {}),
+    ],
+)  # fmt: skip
+def test_python_design_and_evaluate_agree_on_a_gate_that_fails(gate, state, make, stated, tmp_path):
+    drug, direction = stated.get("drug", 0.5), stated.get("direction", "maximize")
+    for name, seed in (("study", 0), ("new", 1)):
+        X, T, Y = make(seed)
+        X.assign(arm=T, score=Y).to_csv(tmp_path / f"{name}.csv", index=False)
+    chances = f"drug={drug},placebo={1 - drug}"
+    said = [] if direction is None else ["--direction", direction]
+    code, out, err = run(
+        "design", tmp_path / "study.csv", "--treatment", "arm", "--outcome", "score", "--propensity", chances,
+        "--max-depth", "1", "--cv", "2", "--repeats", "1", "--stability", "0", "--json", "-o", tmp_path / "out", *said,
+    )  # fmt: skip
+    assert code == 0, err
+    designed = json.loads(out)["verdict"]
+    code, out, err = run("evaluate", tmp_path / "out" / "tree.json", tmp_path / "new.csv", "--cv", "2", "--json")
+    assert code == 0, err
+    again = json.loads(out)["verdict"]
+    study = Study(
+        pd.read_csv(tmp_path / "study.csv"), outcome="score", treatment="arm", direction=direction, control="placebo",
+        covariates=[name for name in X.columns], propensity={"drug": drug, "placebo": 1 - drug},
+    )  # fmt: skip
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    found = cross_val_policy_value(model, study, cv=2, n_repeats=1, random_state=0).verdict
+    for gates in (states(found), *({g["name"]: g["state"] for g in each["gates"]} for each in (designed, again))):
+        assert gates == dict.fromkeys(states(found), "supported") | {gate: state}
+    assert {found.strength, designed["strength"], again["strength"]} == {state}
 
 
 def test_trials_are_not_asked_what_observational_studies_are():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -12,13 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree import OptimalTreeClassifier, PolicyTree, tree_path
 from policytree.data.features import CATEGORICAL, Feature, level_threshold
+from policytree.estimators.certificate import SearchGrid
 from policytree.evaluation import near_ties
 from policytree.exceptions import InputError, SearchWarning
 from policytree.guesses import Guesses
 from policytree.problem.split_columns import GROUPS, best_grouping
-from policytree.problem.types import Problem
+from policytree.problem.types import Problem, Status
 from policytree.report.outline import outline, rules
 from policytree.serialization.trees import from_dict, from_json, to_dict, to_json
 from policytree.solvers import solve_direct
@@ -29,10 +32,11 @@ from tests.checker import check_constraints, check_solution, score_tree
 LETTERS = tuple("abcdefgh")
 
 
-def grouped_problem(X, losses, categorical, last=False, **rules):
+def grouped_problem(X, losses, categorical, last=False, as_levels=False, **rules):
     features = tuple(Feature(f"x{j}", CATEGORICAL, LETTERS) if j in categorical else Feature(f"x{j}")
                      for j in range(X.shape[1]))  # fmt: skip
-    data = bin_matrix(X, features, categories=GROUPS, losses=losses, min_leaf=rules.get("min_leaf", 1), last=last)
+    data = bin_matrix(X, features, categories=GROUPS, losses=losses, min_leaf=rules.get("min_leaf", 1), last=last,
+                      as_levels=as_levels)  # fmt: skip
     return Problem(data, losses, **rules)
 
 
@@ -83,6 +87,69 @@ def test_last_split_of_more_levels_than_are_enumerated(monkeypatch, K, least):
         found = solve_direct(problem)
         assert found.status is Status.OPTIMAL and found.objective == every.objective
         check_solution(problem, X, found)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([None, 3, 4]), st.sampled_from([0, 0, 1, 3]))
+@settings(max_examples=150, deadline=None)
+def test_levels_of_which_no_grouping_has_a_column(seed, gaps, most_leaves, least):
+    """Depth two, two actions: one column of levels is as good as one for each grouping, also if leaves must be large.
+
+    Losses are small whole numbers, whose sums are exact in 32 bits, or numbers of many digits, whose sums are rounded.
+    """
+    rng = np.random.default_rng(seed)
+    X, losses = draw(rng, int(rng.integers(4, 14)), int(rng.integers(3, 7)), 2, gaps)
+    if rng.random() < 0.5:
+        losses = np.round(losses + rng.normal(size=losses.shape), int(rng.integers(1, 12)))
+    price = float(rng.choice([0.0, 1.0, 2.5]))
+    rules = {"max_depth": 2, "leaf_penalty": price, "min_leaf": max(least, 1), "max_leaf_nodes": most_leaves}
+    if least == 1:
+        rules |= {"arms": rng.integers(0, 2, len(X)), "min_leaf_per_arm": 1}
+    categorical = (0, 2) if rng.random() < 0.5 else (0,)
+    problem = grouped_problem(X, losses, categorical, as_levels=True, **rules)
+    every = grouped_problem(X, losses, categorical, **rules)
+    assert SearchGrid.of_data(problem.data).n_splits == SearchGrid.of_data(every.data).n_splits
+    spelt = {name: rules[name] for name in ("min_leaf", "arms", "min_leaf_per_arm", "max_leaf_nodes") if name in rules}
+    expected = oracles.best_tree(X, losses, price, 2, categorical=categorical, grouped=True, **spelt)[0]
+    found, other = solve_direct(problem), solve_direct(every)
+    if expected is None:
+        assert found.status is other.status is Status.INFEASIBLE
+        return
+    assert found.status is Status.OPTIMAL and abs(Fraction(found.objective) - expected) <= found.resolution + 1e-12
+    assert abs(Fraction(other.objective) - expected) <= other.resolution + 1e-12
+    assert abs(found.gap) <= found.resolution
+    check_constraints(problem, found.tree, X)
+    assert score_tree(found.tree, X, losses, price) == pytest.approx(found.objective, abs=1e-12)
+
+
+def test_levels_and_long_numbers():
+    """A column of levels beside numbers of very many values, whose pairs have no tables: as a column a grouping."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.integers(0, 5, 400), rng.permutation(400), rng.permutation(400)]).astype(float)
+        losses = np.column_stack([np.zeros(400), rng.normal(size=400) + 0.4 * np.isin(X[:, 0], [1, 3])])
+        losses[:, 1] -= 0.8 * ((X[:, 1] > 150) & (X[:, 2] > 90))
+        rules = {"max_depth": 2, "leaf_penalty": 0.01, "max_leaf_nodes": 3 if seed % 2 else None}
+        by_levels = solve_direct(grouped_problem(X, losses, (0,), as_levels=True, **rules))
+        by_columns = solve_direct(grouped_problem(X, losses, (0,), **rules))
+        assert by_levels.status is by_columns.status is Status.OPTIMAL
+        assert by_levels.objective == pytest.approx(by_columns.objective, abs=by_columns.resolution)
+
+
+def test_where_levels_are_searched_without_columns_of_groupings():
+    """Two actions at depth two; elsewhere every grouping is a column, and the tree is the same."""
+    X, rewards = regions(n=240)
+    fitted = PolicyTree(max_depth=2, categories="groups").fit(X, rewards)
+    assert fitted.search_grid_.n_splits == 31 + X["age"].nunique() - 1 and fitted.status_ is Status.OPTIMAL
+    problem = PolicyTree(max_depth=2, categories="groups")._prepare(X, rewards).problem
+    assert len(problem.data.columns) == 2 and problem.data.levels[0].n_levels == 6
+    for other in ({"max_depth": 3}, {"max_depth": 1}, {"root_feature": "age"}, {"feature_costs": {"age": 0.1}}):
+        job = PolicyTree(**{"max_depth": 2, **other}, categories="groups")._prepare(X, rewards)
+        assert not job.problem.data.levels
+        assert solve_direct(replace(problem, max_depth=job.problem.max_depth)).status is Status.OPTIMAL
+    three = np.column_stack([rewards, rewards[:, 1] / 2])
+    assert not PolicyTree(max_depth=2, categories="groups")._prepare(X, three).problem.data.levels
+    path = tree_path(PolicyTree(max_depth=2, categories="groups"), X, rewards)
+    assert path.n_leaves.max() >= 2
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))

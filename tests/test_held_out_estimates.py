@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, cross_val_policy_value, policy_difference
+from policytree import DRPolicyTree, cross_val_policy_value, policy_value
 from policytree.evaluation.estimates import (
     between_factor,
     blocked_estimate,
@@ -102,13 +102,13 @@ def test_which_may_be_best():
 
 
 def test_repeated_values_are_those_of_their_repetitions(trial):
-    """Repetition by repetition the table holds what policy_difference finds on its own rewards."""
+    """Repetition by repetition the table holds what policy_value finds on its own rewards."""
     table = evaluate(Fake(), trial, n_repeats=3)
     assert table.n_repeats == 3 and len(table.trees) == 12
     assert any(
         (a.folds.fold != b.folds.fold).any() for a, b in zip(table.repetitions, table.repetitions[1:], strict=False)
     )
-    by_hand = [policy_difference(r.policy, "left", r.rewards, groups=trial["groups"]) for r in table.repetitions]
+    by_hand = [policy_value(r.policy, r.rewards, baseline="left", groups=trial["groups"]) for r in table.repetitions]
     whole = repeated_estimate(by_hand, 4, 0.3 + 1 / 3)
     found = table.differences["always left"]
     assert (found.value, found.standard_error) == pytest.approx((whole.value, whole.standard_error), rel=1e-12)
@@ -144,7 +144,7 @@ def test_a_split_judges_one_part(trial):
     table = evaluate(Fake(log=log), trial, validation="split", cv=None, n_repeats=None)
     assert len(log) == 1 and len(table.trees) == 1
     assert abs(len(table.judged) - 150) <= 3
-    direct = policy_difference(table.policy, "left", table.rewards, groups=trial["groups"][table.judged])
+    direct = policy_value(table.policy, table.rewards, baseline="left", groups=trial["groups"][table.judged])
     assert table.differences["always left"].standard_error == pytest.approx(direct.standard_error, rel=1e-12)
     assert "one rule was learnt" in str(table)
 

@@ -521,7 +521,9 @@ def test_what_knows_no_instrument_says_so(rng, tmp_path):
             RewardEstimator(), StudyData.of(data["outcome"], data["taken"], X=X, study=own), covariates=["x"]
         )
     with pytest.raises(InputError, match="know no instrument"):
-        stream_rewards(model, data, ["x"], outcome="outcome", treatment="taken", directory=tmp_path / "scores")
+        stream_rewards(
+            model, Study(data, covariates=["x"], outcome="outcome", treatment="taken"), directory=tmp_path / "scores"
+        )
 
 
 def test_a_target_and_an_instrument_are_never_mixed_up(rng):

@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from policytree import RewardEstimator
+from policytree import RewardEstimator, Study
 from policytree.encoded import encode, jobs, stream_rewards
 from policytree.exceptions import InputError
 from policytree.serialization import locks
+from tests.streamed import to_learn
 
 pytest.importorskip("pyarrow")
 
@@ -28,12 +29,14 @@ def rows(rng):
 
 
 def encoded(rows, folder, **more):
-    return encode(rows, ["x"], rewards=["good", "bad"], directory=folder, **more)
+    return encode(to_learn(rows, ["x"], rewards=["good", "bad"]), directory=folder, **more)
 
 
 def scored(rows, folder, **more):
     learner = RewardEstimator(model_regression=LinearRegression(), cv=2, random_state=0)
-    return stream_rewards(learner, rows, ["x"], outcome="y", treatment="arm", propensity=0.5, directory=folder, **more)
+    return stream_rewards(
+        learner, Study(rows, covariates=["x"], outcome="y", treatment="arm", propensity=0.5), directory=folder, **more
+    )
 
 
 @pytest.mark.parametrize("make", [encoded, scored])

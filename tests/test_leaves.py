@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, PolicyTree, honest_leaf_summary, leaf_summary, policy_difference, policy_value
+from policytree import DRPolicyTree, PolicyTree, honest_leaf_summary, leaf_summary, policy_value
 from policytree.evaluation.inference.simultaneous import critical_values, smallest
 from policytree.evaluation.leaves.summary import LeafValue
 from policytree.exceptions import InputError
@@ -42,7 +42,7 @@ def test_gains_against_every_other_arm(judged, direction):
             if other == arm:
                 assert np.isnan(frame.loc[leaf, ("gain_over", other)])
                 continue
-            gain = policy_difference(arm, other, table, **inside)
+            gain = policy_value(arm, table, baseline=other, **inside)
             assert frame.loc[leaf, ("gain_over", other)] == pytest.approx(gain.value, rel=1e-9)
             low, high = frame.loc[leaf, ("gain_lower", other)], frame.loc[leaf, ("gain_upper", other)]
             assert low < gain.lower < gain.upper < high

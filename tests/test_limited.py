@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, PolicyTree, RewardEstimator, Status, cross_val_policy_value, honest_leaf_summary
+from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value, honest_leaf_summary
 from policytree.constraints import Budget, EqualShares, EqualValues, Limit, WorstGroup
 from policytree.constraints.people import Subgroups
 from policytree.estimators.policy import without_limits
@@ -21,6 +21,7 @@ from policytree.evaluation import pareto_path, policy_stability
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS, JudgedGroups, kept_probability
 from policytree.exceptions import InputError
+from policytree.problem.types import Status
 from policytree.weighting.study_data import StudyData, by_columns
 
 

@@ -31,6 +31,7 @@ from policytree import (
     OptimalTreeClassifier,
     PolicyTree,
     RewardEstimator,
+    Study,
 )
 from policytree.constraints import MaxShare, MinShare
 from policytree.exceptions import InputError
@@ -202,6 +203,15 @@ def test_a_search_without_routing_says_what_is_missing(trial):
     search = GridSearchCV(simple(), {"max_depth": [0, 1]}, cv=2)
     with pytest.raises(InputError, match=r"set_config\(enable_metadata_routing=True\)"):
         search.fit(trial["X"], trial["Y"], T=trial["T"])
+
+
+def test_a_search_of_a_study_says_what_to_pass(trial, routing):
+    table = trial["X"].assign(arm=np.asarray(trial["T"]), score=np.asarray(trial["Y"]))
+    study = Study(table, treatment="arm", outcome="score", covariates=list(trial["X"].columns))
+    search = GridSearchCV(simple(), {"max_depth": [0, 1]}, cv=2)
+    with pytest.raises(InputError, match=r"take columns instead: search.fit\(study.X, study.Y, T=study.T\), after"):
+        search.fit(study)
+    assert np.isfinite(search.fit(study.X, study.Y, T=study.T).best_score_)
 
 
 def test_cross_val_score_is_the_held_out_value(trial, routing):

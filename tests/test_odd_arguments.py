@@ -9,7 +9,6 @@ from policytree import DRPolicyTree, OptimalTreeClassifier, RewardEstimator, cro
 from policytree.evaluation import (
     marginal_sensitivity,
     omitted_variable_bounds,
-    policy_agreement,
     policy_stability,
     qini_curve,
     rank_average_treatment_effect,
@@ -43,7 +42,6 @@ MODEL = DRPolicyTree(max_depth=1, cv=2)
         ),
         (lambda: policy_stability(MODEL, Y, T, X=X, propensity=0.5, random_state="x"), "random_state must be"),
         (lambda: held_out_rewards(MODEL, Y, T, X=X, propensity=0.5, random_state="x"), "random_state must be"),
-        (lambda: policy_agreement([T, T]), "policies must be a mapping"),
     ],
 )
 def test_one_sentence(call, words):

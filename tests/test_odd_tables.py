@@ -12,10 +12,11 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     cross_val_policy_value,
+    policy_value,
     tree_path,
 )
 from policytree.diagnostics import check_rewards
-from policytree.evaluation import budget_path, near_ties, policy_spend
+from policytree.evaluation import budget_path, near_ties
 from policytree.exceptions import InputError
 
 N = 40
@@ -59,7 +60,7 @@ def with_column(values):
             lambda: PolicyTree().fit(with_column(pd.array([None, *range(2**60, 2**60 + N - 1)], "Int64")), REWARDS),
             r"beyond 2\*\*53",
         ),
-        (lambda: policy_spend(None, {"yes": 1}), "policy must be"),
+        (lambda: policy_value(None, {"yes": 1}), "policy must be"),
         (lambda: DRPolicyTree().fit(Y, Y, X), r"fit takes Y, T by position and the rest by name: fit\(Y, T, X="),
         (lambda: DRPolicyTree().score(Y, Y, X=X), r"fit the tree before you call its score\(Y, T, X=X\)"),
         (lambda: RewardEstimator().fit(Y, Y, X), r"fit takes Y, T by position"),

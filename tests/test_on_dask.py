@@ -14,14 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree import OptimalTreeClassifier, PolicyTree, Study
 from policytree.common import executors
 from policytree.constraints import Budget
 from policytree.encoded import encode, solve
 from policytree.exceptions import InputError, SearchWarning
 from policytree.on_dask import DaskOptimalTreeClassifier, DaskPolicyTree
+from policytree.problem.types import Status
 from tests.dask_cluster import local_client
 from tests.encoded_problems import assert_same, damage_row_group, outcome, random_case
+from tests.streamed import to_learn
 
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -44,11 +46,9 @@ def spread(frame: pd.DataFrame, partitions: int):
 
 
 def fit_on_dask(case, partitions: int):
-    frame = spread(case.frame, partitions)
     cls = DaskPolicyTree if case.y is None else DaskOptimalTreeClassifier
-    weight = None if case.weights is None else frame[case.weights]
-    target = frame[case.rewards] if case.y is None else frame[case.y]
-    return cls(**case.arguments, max_bins=case.max_bins).fit(frame[case.X], target, sample_weight=weight)
+    study = to_learn(spread(case.frame, partitions), case.X, **case.roles)
+    return cls(**case.arguments, max_bins=case.max_bins).fit(study)
 
 
 def test_true_and_false_in_some_files_and_numbers_in_others_are_said_once(tmp_path):
@@ -57,13 +57,13 @@ def test_true_and_false_in_some_files_and_numbers_in_others_are_said_once(tmp_pa
     for k, frame in enumerate(frames):
         frame.to_parquet(tmp_path / f"{k}.parquet")
     both = dd.from_delayed([dask.delayed(frame) for frame in frames], meta=frames[0][:0], verify_meta=False)
-    fits = {
-        "in '1.parquet' and numbers in '0.parquet'": lambda: DaskPolicyTree(1).fit(tmp_path, ["no", "yes"]),
-        "in partition 1 and numbers in partition 0": lambda: DaskPolicyTree(1).fit(both[["x"]], both[["no", "yes"]]),
+    sources = {
+        "in '1.parquet' and numbers in '0.parquet'": tmp_path,
+        "in partition 1 and numbers in partition 0": both,
     }
-    for where, fit in fits.items():
+    for where, source in sources.items():
         with pytest.warns(UserWarning, match=f"Column 'x' holds true and false {where}") as said:
-            tree = fit()
+            tree = DaskPolicyTree(1).fit(to_learn(source, ["x"], rewards=["no", "yes"]))
         assert len(said) == 1
         assert tree.to_local().predict(pd.DataFrame({"x": [0, 1]})).tolist() == ["yes", "no"]
 
@@ -90,18 +90,18 @@ def rows(rng):
 def test_bit_identical_to_encoded_rows_whatever_the_partitions(monkeypatch, tmp_path, rows):
     monkeypatch.setattr(solve, "FEW_ROWS", 0)
     X = ["x0", "x1", "x2", "town"]
-    data = encode(rows, X, rewards=["a", "b"], weights="w", max_bins=16, directory=tmp_path / "e")
+    data = encode(to_learn(rows, X, rewards=["a", "b"], weights="w"), max_bins=16, directory=tmp_path / "e")
     found = {json.dumps(PolicyTree(max_depth=3).fit(data).to_dict())}
     for k, partitions in enumerate([1, 2, 7]):
         frame = spread(rows.sample(frac=1, random_state=k), partitions)
-        tree = DaskPolicyTree(max_depth=3, max_bins=16).fit(frame[X], frame[["a", "b"]], frame["w"])
+        tree = DaskPolicyTree(max_depth=3, max_bins=16).fit(to_learn(frame, X, rewards=["a", "b"], weights="w"))
         found.add(json.dumps(tree.to_local().to_dict()))
     assert len(found) == 1
 
 
 def test_local_estimators_and_predictions(rows):
     frame = spread(rows, 7)
-    tree = DaskPolicyTree(2, max_bins=16).fit(frame[["x0", "town"]], frame[["a", "b"]])
+    tree = DaskPolicyTree(2, max_bins=16).fit(to_learn(frame, ["x0", "town"], rewards=["a", "b"]))
     local = tree.to_local()
     assert type(local) is PolicyTree and local.get_params()["max_depth"] == 2
     expected = local.predict(rows[["x0", "town"]]).tolist()
@@ -109,7 +109,7 @@ def test_local_estimators_and_predictions(rows):
     assert tree.predict(frame[["x0", "town"]]).compute().tolist() == expected
     labels = rows.assign(y=rows.x0 > 0)
     frame = spread(labels, 2)
-    classifier = DaskOptimalTreeClassifier(max_bins=64).fit(frame[["x0"]], frame.y)
+    classifier = DaskOptimalTreeClassifier(max_bins=64).fit(to_learn(frame, ["x0"], y="y"))
     assert type(classifier.to_local()) is OptimalTreeClassifier
     assert (
         classifier.predict(frame[["x0"]]).compute().tolist() == classifier.to_local().predict(labels[["x0"]]).tolist()
@@ -123,28 +123,24 @@ def test_parquet_files_by_their_names(rows, tmp_path):
         part = rows.iloc[k::3]
         part[[*X, "a", "b", "w"]].to_parquet(tmp_path / f"{k}.parquet", row_group_size=30)
     files = sorted(tmp_path.glob("*.parquet"))
-    for paths, columns in [(files, X), (str(tmp_path / "*.parquet"), None), (tmp_path, X)]:
-        tree = DaskPolicyTree(2, max_bins=16).fit(paths, ["a", "b"], "w", columns=columns)
+    for paths in (files, str(tmp_path / "*.parquet"), tmp_path):
+        tree = DaskPolicyTree(2, max_bins=16).fit(to_learn(paths, X, rewards=["a", "b"], weights="w"))
         assert json.dumps(tree.to_local().to_dict()) == json.dumps(expected.to_local().to_dict())
-    tree = DaskOptimalTreeClassifier(max_depth=1).fit(files, "town", columns=["x0", "a"])
+    tree = DaskOptimalTreeClassifier(max_depth=1).fit(to_learn(files, ["x0", "a"], y="town"))
     assert tree.classes_.tolist() == ["Bonn", "Oslo", "Rom"]
     rows.to_csv(tmp_path / "rows.csv")
-    for fit, match in [
-        (lambda: DaskPolicyTree().fit(tmp_path / "rows.csv", ["a"]), "no Parquet file"),
-        (lambda: DaskPolicyTree().fit(tmp_path / "none.parquet", ["a"]), "no file"),
-        (lambda: DaskPolicyTree().fit(files, ["nobody"]), "'nobody' of rewards"),
-        (lambda: DaskPolicyTree().fit(files, "a"), "rewards must name columns"),
-        (lambda: DaskPolicyTree().fit(files), "rewards: a list of"),
-        (lambda: DaskOptimalTreeClassifier().fit(files), "y: the name of"),
-        (lambda: DaskPolicyTree().fit(spread(rows, 2)[["x0"]], spread(rows, 2)[["a"]], columns=["x0"]), "X.columns."),
+    for source, match in [
+        (tmp_path / "rows.csv", "no Parquet file"),
+        (tmp_path / "none.parquet", "no file"),
+        (rows, "are in memory; fit PolicyTree"),
     ]:
         with pytest.raises(InputError, match=match):
-            fit()
+            DaskPolicyTree().fit(to_learn(source, ["x0"], rewards=["a"]))
 
 
 def fitted_on(rows, X):
     frame = spread(rows, 2)
-    return DaskPolicyTree(2, max_bins=16).fit(frame[X], frame[["a", "b"]], frame["w"])
+    return DaskPolicyTree(2, max_bins=16).fit(to_learn(frame, X, rewards=["a", "b"], weights="w"))
 
 
 def test_a_damaged_row_group_is_named(rows, tmp_path):
@@ -152,12 +148,11 @@ def test_a_damaged_row_group_is_named(rows, tmp_path):
     rows[["x0", "a", "b"]].to_parquet(path, row_group_size=50)
     damage_row_group(path, 2)
     with pytest.raises(InputError, match=r"Row group 2 of '.*bad.parquet' cannot be read"):
-        DaskPolicyTree(1).fit(path, ["a", "b"])
+        DaskPolicyTree(1).fit(to_learn(path, ["x0"], rewards=["a", "b"]))
 
 
 def test_what_dask_cannot_do_is_refused(rows):
     frame = spread(rows, 2)
-    X, rewards = frame[["x0"]], frame[["a", "b"]]
     for arguments, match in [
         ({"max_depth": 4}, "max_depth of 3 at most"),
         ({"max_leaf_nodes": 3}, "max_depth of 3 at most"),
@@ -166,27 +161,32 @@ def test_what_dask_cannot_do_is_refused(rows):
         ({"direction": "up"}, "direction must be"),
     ]:
         with pytest.raises(InputError, match=match):
-            DaskPolicyTree(**arguments).fit(X, rewards)
-    with pytest.raises(InputError, match="must be a dask DataFrame"):
-        DaskPolicyTree().fit(rows[["x0"]], rewards)
-    with pytest.raises(InputError, match="rewards must be"):
-        DaskPolicyTree().fit(X, frame["a"])
-    with pytest.raises(InputError, match="partitions"):
-        DaskPolicyTree().fit(X, spread(rows, 7)[["a", "b"]])
-    with pytest.raises(InputError, match="differ in length"):
-        DaskPolicyTree().fit(X, spread(rows.iloc[:50], 2)[["a", "b"]])
-    with pytest.raises(InputError, match=r"'[ab]' of rewards contains NaN"):
-        DaskPolicyTree().fit(X, rewards.where(rewards > 0))
-    with pytest.raises(InputError, match="type timestamp"):
-        DaskPolicyTree().fit(X.assign(x0=pd.Timestamp("2020-01-01")), rewards)
-    with pytest.raises(InputError, match="no rows"):
-        DaskPolicyTree().fit(X[X.x0 > 100], rewards[X.x0 > 100])
+            DaskPolicyTree(**arguments).fit(to_learn(frame, ["x0"], rewards=["a", "b"]))
+    for study, match in [
+        (rows[["x0"]], r"come from a Study\(table, outcome=Rewards"),
+        (
+            Study(frame, treatment="town", outcome="a", covariates=["x0"]),
+            r"outcome of this study is Number\('a'\); score",
+        ),
+        (
+            to_learn(frame.assign(a=frame.a.where(frame.a > 0)), ["x0"], rewards=["a", "b"]),
+            "'a' of rewards contains NaN",
+        ),
+        (to_learn(frame.assign(x0=pd.Timestamp("2020-01-01")), ["x0"], rewards=["a", "b"]), "type timestamp"),
+        (to_learn(frame[frame.x0 > 100], ["x0"], rewards=["a", "b"]), "no rows"),
+        (
+            to_learn(frame, ["x0"], rewards=["a", "b"]).replace(direction="minimize"),
+            "has direction='minimize', but the estimator direction='maximize'",
+        ),
+    ]:
+        with pytest.raises(InputError, match=match):
+            DaskPolicyTree().fit(study)
 
 
 def test_a_time_limit_keeps_the_best_tree_so_far(rows):
     frame = spread(rows, 2)
     with pytest.warns(SearchWarning, match="time limit"):
-        tree = DaskPolicyTree(max_depth=3, time_limit=0.0).fit(frame[["x0", "x1"]], frame[["a", "b"]])
+        tree = DaskPolicyTree(max_depth=3, time_limit=0.0).fit(to_learn(frame, ["x0", "x1"], rewards=["a", "b"]))
     assert tree.status_ is Status.TIME_LIMIT and tree.optimality_gap_ > 0
 
 
@@ -204,11 +204,13 @@ def test_a_worker_that_dies_costs_time_only(rows, tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return part
 
-    expected = DaskPolicyTree(max_depth=3, max_bins=8).fit(spread(rows, 7)[["x0", "x1"]], spread(rows, 7)[["a", "b"]])
+    expected = DaskPolicyTree(max_depth=3, max_bins=8).fit(to_learn(spread(rows, 7), ["x0", "x1"], rewards=["a", "b"]))
     with dask.config.set(scheduler=None), local_client() as client:
         frame = spread(rows, 7)
-        X = frame[["x0", "x1"]].map_partitions(die_once, meta=frame[["x0", "x1"]]._meta)
-        tree = DaskPolicyTree(max_depth=3, max_bins=8, client=client).fit(X, frame[["a", "b"]])
+        dying = frame.map_partitions(die_once, meta=frame._meta)
+        tree = DaskPolicyTree(max_depth=3, max_bins=8, client=client).fit(
+            to_learn(dying, ["x0", "x1"], rewards=["a", "b"])
+        )
     assert flag.exists()
     assert json.dumps(tree.to_local().to_dict()) == json.dumps(expected.to_local().to_dict())
 
@@ -299,13 +301,12 @@ def test_a_fit_whose_workers_all_die_says_so(processes, rows):
     """The only worker kills itself in the midst of the fit: dask would wait for another one without end."""
     client, _, worker = processes
     frame = spread(rows, 7)
-    X = frame[["x0", "x1"]]
-    dying = X.map_partitions(functools.partial(killing, worker.pid), meta=X._meta)
+    dying = frame.map_partitions(functools.partial(killing, worker.pid), meta=frame._meta)
     tree = DaskPolicyTree(max_depth=2, max_bins=8, client=client, no_workers_timeout=0.5)
     with pytest.raises(InputError, match=r"dask cluster at tcp://.* (has no worker; start some|have left or died)"):
-        tree.fit(dying, frame[["a", "b"]])
+        tree.fit(to_learn(dying, ["x0", "x1"], rewards=["a", "b"]))
     with pytest.raises(InputError, match="has no worker; start some"):
-        tree.fit(X, frame[["a", "b"]])
+        tree.fit(to_learn(frame, ["x0", "x1"], rewards=["a", "b"]))
 
 
 @pytest.mark.slow
@@ -321,7 +322,8 @@ def test_an_executor_whose_workers_all_die_says_so(processes):
 def test_a_fit_whose_scheduler_dies_says_so(processes, rows):
     client, scheduler, _ = processes
     frame = spread(rows, 7)
-    X = frame[["x0", "x1"]]
-    dying = X.map_partitions(functools.partial(killing, scheduler.pid), meta=X._meta)
+    dying = frame.map_partitions(functools.partial(killing, scheduler.pid), meta=frame._meta)
     with pytest.raises(InputError, match=r"dask scheduler at tcp://.* does not answer"):
-        DaskPolicyTree(max_depth=2, client=client, no_workers_timeout=0.5).fit(dying, frame[["a", "b"]])
+        DaskPolicyTree(max_depth=2, client=client, no_workers_timeout=0.5).fit(
+            to_learn(dying, ["x0", "x1"], rewards=["a", "b"])
+        )

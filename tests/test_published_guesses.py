@@ -10,8 +10,9 @@ import pytest
 from sklearn.model_selection import KFold
 
 import policytree
-from policytree import OptimalTreeClassifier, Status
+from policytree import OptimalTreeClassifier
 from policytree.guesses import ReferenceGuesses
+from policytree.problem.types import Status
 
 pytestmark = pytest.mark.slow
 BESIDE_CHECKOUT = Path(policytree.__file__).parents[2] / "shared" / "data"

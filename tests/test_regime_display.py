@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree
 from policytree.exceptions import InputError
-from policytree.plotting import RegimeDisplay
+from policytree.plotting.regimes import RegimeDisplay
 from policytree.regimes import Stage, TreatmentRegime
 from policytree.regimes.checking import check_stages
 from policytree.regimes.eligibility import eligibility

@@ -15,9 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, Status, cross_val_policy_value
+from policytree import DRPolicyTree, cross_val_policy_value
 from policytree.exceptions import InputError
-from policytree.regimes import Stage, TreatmentRegime, joint, regime_from_json, stages_from_long
+from policytree.problem.types import Status
+from policytree.regimes import Stage, TreatmentRegime, joint, stages_from_long
 from policytree.regimes.checking import check_stages
 from policytree.serialization import to_json
 from tests.regimes import smart, true_value, two_stages
@@ -389,8 +390,8 @@ def test_exports_agree_with_predictions():
         second.assign(stage=2).to_sql("people", base)
         found = [row[0] for row in base.execute(f"SELECT {regime.export_sql()} FROM people")]
     assert found == regime.predict([stages[0], replace(stages[1], T=None, Y=None)]).tolist()
-    assert [name for name, _ in regime_from_json(regime.to_json())] == ["stage 1", "stage 2"]
-    read = [to_json(tree) for _, tree in regime_from_json(regime.to_json())]
+    assert [name for name, _ in TreatmentRegime.trees_from_json(regime.to_json())] == ["stage 1", "stage 2"]
+    read = [to_json(tree) for _, tree in TreatmentRegime.trees_from_json(regime.to_json())]
     assert read == [stage.to_json() for stage in regime.stages_]
     assert list(regime.to_rules()["stage"].unique()) == ["stage 1", "stage 2"]
     assert regime.export_text().startswith("stage 1\n")

@@ -18,8 +18,6 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     StudyReport,
-    average_effect,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
@@ -33,6 +31,7 @@ from policytree.diagnostics import overlap_table
 from policytree.evaluation import best_linear_projection, nuisances_without, offer_rule, policy_stability, surest_rule
 from policytree.exceptions import InputError, RowOrderWarning
 from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
+from policytree.study_check import check_study
 from policytree.weighting import MatchingRewards
 from policytree.weighting.study_data import StudyData, by_columns
 from tests.api_pages import listed
@@ -150,8 +149,8 @@ CALLS = {
         random_state=0,
     ).to_frame()["value"],
     "policy_value": lambda d, y: policy_value(d["T"], pd.DataFrame({0: 0 * y, 1: y})).value,
-    "average_effect": lambda d, y: (
-        average_effect(pd.DataFrame({0: 0 * y, 1: y}), 1, 0, sample_weight=d["sample_weight"]).value
+    "effect": lambda d, y: (
+        policy_value(1, pd.DataFrame({0: 0 * y, 1: y}), baseline=0, sample_weight=d["sample_weight"]).value
     ),
     "projection": lambda d, y: best_linear_projection(pd.DataFrame({0: 0 * y, 1: y}), d["X"], treatment=1, baseline=0),
     "leaf_summary": lambda d, y: leaf_summary(

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import t
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_difference
+from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_value
 from policytree.evaluation import exclusion_sensitivity, instrument_summary
 from policytree.evaluation.sensitivity.exclusion import BoundedBias
 from policytree.exceptions import InputError
@@ -42,7 +42,7 @@ def test_with_two_offers_the_gain_is_off_by_the_share_of_people_who_differ(rng):
     found = exclusion_sensitivity(rule, model, baseline=1, groups=groups, held_out=True)
     assert found.exposure == pytest.approx((rule != 1).mean())
     assert found.gamma == pytest.approx(abs(found.estimate.value) / (rule != 1).mean())
-    plain = policy_difference(rule, 1, model.rewards_, groups=groups)
+    plain = policy_value(rule, model.rewards_, baseline=1, groups=groups)
     assert found.estimate.value == pytest.approx(plain.value)
     assert found.estimate.standard_error == pytest.approx(plain.standard_error)
     scores = (rule - 1) * model.rewards_[1] - 0.3 * (rule != 1)

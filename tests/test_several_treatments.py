@@ -10,18 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import (
-    DRPolicyTree,
-    RewardEstimator,
-    check_study,
-    combine_treatments,
-    cross_val_policy_value,
-    honest_leaf_summary,
-    leaf_summary,
-)
+from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value, honest_leaf_summary, leaf_summary
 from policytree.common.validation import factors_of
-from policytree.data.combined_treatments import combine_frame
+from policytree.data.combined_treatments import combine_frame, combine_treatments
 from policytree.exceptions import InputError
+from policytree.study_check import check_study
 from policytree.weighting.study_data import StudyData
 
 FAST = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression(), "cv": 2, "random_state": 0}
@@ -111,6 +104,11 @@ def test_rewards_are_those_of_the_combined_labels(factorial):
     X, T, y = factorial
     chances = combine_treatments(T).propensity({"drug": 0.5, "physio": 0.5})
     assert chances == dict.fromkeys(["neither", "physio", "drug", "drug + physio"], 0.25)
+    table = X.assign(**{name: T[name].to_numpy() for name in T}, y=np.asarray(y))
+    roles = {"treatment": list(T), "outcome": "y", "direction": "maximize"}
+    assert Study(table, **roles, propensity={"drug": 0.5, "physio": 0.5}).propensity == chances
+    with pytest.raises(InputError, match="'water' is none of"):
+        Study(table, **roles, propensity={"drug": 0.5, "water": 0.5})
     both = RewardEstimator(**FAST).fit(y, T, X=X, propensity=chances)
     labels = RewardEstimator(**FAST).fit(y, combine_treatments(T).labels, X=X, propensity=chances)
     pd.testing.assert_frame_equal(both.rewards_, labels.rewards_)

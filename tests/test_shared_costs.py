@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier, PolicyTree, Status, tree_path
+from policytree import CostSensitiveTreeClassifier, OptimalTreeClassifier, PolicyTree, tree_path
 from policytree.evaluation import near_ties
 from policytree.exceptions import InputError, SearchWarning
-from policytree.problem.types import Problem, SearchLimits, SizeGates
+from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core.compilation import is_long, is_signed

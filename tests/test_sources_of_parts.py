@@ -11,10 +11,12 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from policytree import OptimalTreeClassifier, RewardEstimator
-from policytree.encoded import encode, predict_to_file, reward_job, sources, stream_rewards
+from policytree import OptimalTreeClassifier, RewardEstimator, Study
+from policytree.data import sources
+from policytree.encoded import encode, predict_to_file, reward_job, stream_rewards
 from policytree.encoded.reading import positions
 from policytree.exceptions import InputError
+from tests.streamed import to_learn
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -37,7 +39,7 @@ def files(tmp_path):
 
 def cuts_of(paths, folder, **more):
     """Thresholds and labels of rows as they are encoded."""
-    data = encode(paths, ["x"], y="y", directory=folder, **more)
+    data = encode(to_learn(paths, ["x"], y="y"), directory=folder, **more)
     return [column.thresholds.tolist() for column in data.columns], data.labels.tolist()
 
 
@@ -77,7 +79,7 @@ def test_parts_of_several_types_are_one_column(files, tmp_path, monkeypatch, nam
 def test_whole_numbers_that_a_float_cannot_hold_are_refused_beside_floats(files, tmp_path):
     paths = files(x=[pa.array(np.arange(N) + 2**53), pa.array(np.arange(N) / 2)], y=[y, y])
     with pytest.raises(InputError, match=r"'part-0.parquet' cannot be read: Integer value .* not in range"):
-        encode(paths, ["x"], y="y", directory=tmp_path / "codes")
+        encode(to_learn(paths, ["x"], y="y"), directory=tmp_path / "codes")
 
 
 LABELS = [
@@ -100,7 +102,9 @@ def test_labels_of_several_types_are_the_same_labels(files, tmp_path, monkeypatc
     known = dict.fromkeys(labels, 1 / 3)
     with said_of_booleans("y", first, second):
         scores = stream_rewards(
-            learner, paths, ["x"], outcome="gain", treatment="y", propensity=known, directory=tmp_path / "scores"
+            learner,
+            Study(paths, covariates=["x"], outcome="gain", treatment="y", propensity=known),
+            directory=tmp_path / "scores",
         )
     assert scores.treatments == labels
 
@@ -127,7 +131,7 @@ def test_a_filter_of_a_dataset_holds(files, tmp_path):
     dataset = pytest.importorskip("pyarrow.dataset")
     paths = files(x=[pa.array(np.arange(N) * 1.0)], y=[y])
     rows = dataset.dataset(paths[0]).filter(dataset.field("x") >= 30)
-    data = encode(rows, ["x"], y="y", directory=tmp_path / "codes")
+    data = encode(to_learn(rows, ["x"], y="y"), directory=tmp_path / "codes")
     assert data.n_rows == N - 30
     assert min(data.columns[0].thresholds) > 30
 
@@ -138,7 +142,7 @@ def test_two_columns_of_one_name_are_one_sentence(tmp_path, form):
     if form == "frame":
         source = pd.DataFrame([[1, 2, 3]], columns=["x", "x", "y"])
     with pytest.raises(InputError, match="x"):
-        encode(source, ["x"], y="y", directory=tmp_path / "codes")
+        encode(to_learn(source, ["x"], y="y"), directory=tmp_path / "codes")
 
 
 @pytest.mark.parametrize("gone", [False, True])
@@ -156,7 +160,7 @@ def test_a_file_that_is_written_anew_meanwhile_is_no_result(files, tmp_path, mon
 
     monkeypatch.setattr(sources.Source, "tables", changing)
     with pytest.raises(InputError, match=r"changed while it was read|cannot be read"):
-        encode(paths, ["x"], y="y", directory=tmp_path / "codes")
+        encode(to_learn(paths, ["x"], y="y"), directory=tmp_path / "codes")
     assert not (tmp_path / "codes" / "manifest.json").exists()
 
 
@@ -165,8 +169,10 @@ def test_a_cluster_that_is_no_number_is_refused(tmp_path):
         {"x": np.arange(N) * 1.0, "gain": np.arange(N), "t": y, "g": np.where(np.arange(N) == 3, np.nan, 1.0)}
     )
     learner = RewardEstimator(model_regression=LinearRegression(), cv=2, random_state=0)
-    with pytest.raises(InputError, match="'g' of groups has no value in row 3"):
-        stream_rewards(learner, rows, ["x"], outcome="gain", treatment="t", groups="g", directory=tmp_path / "s")
+    with pytest.raises(InputError, match="group"):
+        stream_rewards(
+            learner, Study(rows, covariates=["x"], outcome="gain", treatment="t", cluster="g"), directory=tmp_path / "s"
+        )
 
 
 def test_partitions_whose_labels_have_several_types(files):
@@ -176,7 +182,7 @@ def test_partitions_whose_labels_have_several_types(files):
     x = pa.array(np.arange(N) % 3 * 1.0)
     labels = [pa.array(np.arange(N) % 3, pa.int8()), pa.array(np.arange(N) % 3 * 300)]
     paths = files(x=[x, x], y=labels)
-    tree = DaskOptimalTreeClassifier(max_depth=2).fit([str(p) for p in paths], "y", columns=["x"])
+    tree = DaskOptimalTreeClassifier(max_depth=2).fit(to_learn([str(p) for p in paths], ["x"], y="y"))
     rows = pd.concat([pd.read_parquet(p) for p in paths])
     local = OptimalTreeClassifier(max_depth=2).fit(rows[["x"]], rows.y)
     assert tree.classes_.tolist() == local.classes_.tolist()
@@ -191,4 +197,4 @@ def test_files_without_row_groups_have_no_rows(tmp_path):
     with parquet.ParquetWriter(path, pa.schema([("x", pa.float64()), ("y", pa.int64())])):
         pass
     with pytest.raises(InputError, match="no rows"):
-        DaskOptimalTreeClassifier().fit(str(path), "y", columns=["x"])
+        DaskOptimalTreeClassifier().fit(to_learn(str(path), ["x"], y="y"))

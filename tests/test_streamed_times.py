@@ -9,9 +9,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, SGDRegres
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from policytree import RewardEstimator
+from policytree import RewardEstimator, Study
 from policytree.encoded import hazards, reward_job, stream_rewards
 from policytree.exceptions import InputError
+from policytree.study import Event, MayBeMissing, TimeToEvent
 from policytree.weighting.study_data import StudyData, by_columns
 from tests.streamed import Curves, parts, stop_after
 
@@ -39,52 +40,51 @@ def rows(rng):
     until, censoring = rng.exponential(size=n) * np.exp(0.3 * frame.x), 2 * rng.exponential(size=n)
     frame["time"], frame["dead"] = np.minimum(until, censoring), (until <= censoring).astype(int)
     frame["cause"] = np.where(frame.dead == 1, rng.choice(["heart", "other"], n), "0").astype(object)
+    frame["status"] = np.where(frame.dead == 1, "died", "alive")
     frame["cause_number"] = frame.dead * rng.integers(1, 3, n)
     frame["months"] = np.ceil(frame.time * 6)
     frame["start"] = (frame.time * rng.uniform(0.0, 0.3, n)).clip(upper=0.9)
     frame["y"] = np.where(rng.random(n) < 0.8 - 0.2 * (frame.x > 0), frame.x + rng.normal(size=n), np.nan)
+    frame["state"] = np.where(frame.y.isna(), None, np.where(frame.y > 0, "well", "ill"))
     return frame.assign(w=rng.uniform(0.5, 2.0, n), person=rng.integers(0, 80, n))
 
 
+AREA = TimeToEvent("time", event="dead", horizon=1.0)
 KINDS = {
-    "area": {"outcome": "time", "event": "dead", "horizon": 1.0},
-    "default horizon": {"outcome": "time", "event": "dead", "target": "survival"},
-    "weights and clusters": {"outcome": "time", "event": "dead", "horizon": 1.0, "weights": "w", "groups": "person"},
-    "discrete time": {"outcome": "months", "event": "dead", "horizon": 6.0},
-    "several causes": {"outcome": "time", "event": "cause_number", "cause": 2, "horizon": 1.0},
-    "late entries": {"outcome": "time", "event": "dead", "entry": "start", "horizon": 1.0},
-    "missing": {"outcome": "y", "missing_outcome": "weight"},
-    "missing, with weights": {"outcome": "y", "missing_outcome": "weight", "weights": "w", "groups": "person"},
+    "area": {"outcome": AREA},
+    "default horizon": {"outcome": TimeToEvent("time", event="dead", measure="survival")},
+    "weights and clusters": {"outcome": AREA, "weights": "w", "cluster": "person"},
+    "discrete time": {"outcome": TimeToEvent("months", event="dead", horizon=6.0)},
+    "several causes": {"outcome": TimeToEvent("time", event="cause_number", cause=2, horizon=1.0)},
+    "a cause in words": {"outcome": TimeToEvent("time", event="cause", cause="heart", horizon=1.0)},
+    "an event in words": {"outcome": TimeToEvent("time", event="status", happened="died", horizon=1.0)},
+    "late entries": {"outcome": TimeToEvent("time", event="dead", entry="start", horizon=1.0)},
+    "missing": {"outcome": MayBeMissing("y")},
+    "missing, with weights": {"outcome": MayBeMissing("y"), "weights": "w", "cluster": "person"},
+    "missing events in words": {"outcome": MayBeMissing(Event("state", "well"))},
 }
+ROLES = {"treatment": "arm", "covariates": ["x", "town"], "propensity": CHANCES}
 
 
 @pytest.mark.filterwarnings("ignore::policytree.exceptions.OverlapWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_rewards_are_those_in_memory(rows, tmp_path, kind):
-    asked = KINDS[kind]
-    scores = stream_rewards(
-        RewardEstimator(**LEARNERS, cv=3, random_state=0), rows, ["x", "town"], W=["z"], treatment="arm",
-        propensity=CHANCES, held_out=0.25, directory=tmp_path / "s", **asked,
-    )  # fmt: skip
+    study = Study(rows, **ROLES, confounders=["z"], **KINDS[kind])
+    estimator = RewardEstimator(**LEARNERS, cv=3, random_state=0)
+    scores = stream_rewards(estimator, study, held_out=0.25, directory=tmp_path / "s")
     learning, held_out = parts(scores)
     memory, other = (rows.set_index("x").loc[part.x].reset_index() for part in (learning, held_out))
-    named = {name: asked[name] for name in ("horizon", "target", "cause", "missing_outcome") if name in asked}
 
-    def columns(frame, *names):
-        of = {"weights": "sample_weight"}
-        given = {of.get(name, name): frame[asked[name]] for name in names if name in asked}
-        return given | {"X": frame[["x", "town"]], "W": frame[["z"]], "propensity": CHANCES}
+    def columns(frame) -> dict:
+        """Of rows that are too few for a study of their own."""
+        told = {**KINDS[kind]["outcome"].arguments(frame), "T": frame["arm"], "X": frame[["x", "town"]]}
+        return told | {"W": frame[["z"]], "propensity": CHANCES}
 
-    fitted = by_columns(
-        RewardEstimator(**LEARNERS, cv=learning.fold.to_numpy()).fit,
-        Y=memory[asked["outcome"]],
-        T=memory["arm"],
-        **columns(memory, "event", "entry", "weights", "groups"),
-        **named,
-    )
-    expected = by_columns(
-        fitted.predict_rewards, Y=other[asked["outcome"]], T=other["arm"], **columns(other, "event", "entry")
-    )
+    more = {"sample_weight": memory.w, "groups": memory.person} if study.weights else {}
+    estimator.set_params(cv=learning.fold.to_numpy())
+    fitted = by_columns(estimator.fit, **columns(memory), **more)
+    new = {role: column for role, column in columns(other).items() if role in ("Y", "T", "X", "W", "event", "entry")}
+    expected = by_columns(fitted.predict_rewards, **new, propensity=CHANCES)
     np.testing.assert_allclose(learning[ARMS], fitted.rewards_[ARMS], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(held_out[ARMS], expected[ARMS], rtol=1e-8, atol=1e-9)
     assert scores.horizon == fitted.horizon_ and scores.target == fitted.target_
@@ -98,12 +98,12 @@ def test_default_learners_agree_with_those_in_memory(rng, tmp_path, monkeypatch)
     until = rng.exponential(size=n) * np.exp(0.4 * x * T)
     censoring = rng.exponential(size=n) * np.exp(0.8 * x * T + 0.5)
     frame = pd.DataFrame({"x": x, "t": T, "time": np.minimum(until, censoring), "dead": until <= censoring})
-    asked = {"outcome": "time", "event": "dead", "horizon": 1.5, "treatment": "t", "held_out": 0.0}
+    study = Study(frame, treatment="t", outcome=TimeToEvent("time", event="dead", horizon=1.5), covariates=["x"])
     # Hazards learn from 1,200 rows: some of the sample.
     scores = stream_rewards(
-        RewardEstimator(cv=3, random_state=0), frame, ["x"], **asked, fit_rows=19_200, directory=tmp_path / "s"
+        RewardEstimator(cv=3, random_state=0), study, held_out=0.0, fit_rows=19_200, directory=tmp_path / "s"
     )
-    rewards = pd.concat([pd.read_parquet(f) for f in scores.learning])[["0", "1"]].to_numpy()
+    rewards = pd.concat([pd.read_parquet(f) for f in scores.learning_files])[["0", "1"]].to_numpy()
     fitted = RewardEstimator(cv=3, random_state=0).fit(
         StudyData.of(frame.time, frame.t, X=frame[["x"]], event=frame.dead, horizon=1.5)
     )
@@ -124,13 +124,13 @@ def test_learners_that_stream_see_completed_outcomes(rows, tmp_path):
             return super().partial_fit(X, y, sample_weight)
 
     settings = {"model_event": Curves(), "model_censoring": Curves(), "cv": 2, "random_state": 0}
-    asked = {**KINDS["area"], "treatment": "arm", "propensity": CHANCES, "held_out": 0.0}
+    study = Study(rows, **ROLES | {"covariates": ["x"]}, outcome=AREA)
     learner = make_pipeline(StandardScaler(), Spy(random_state=0))
-    stream_rewards(RewardEstimator(learner, **settings), rows, ["x"], **asked, directory=tmp_path / "s")
+    stream_rewards(RewardEstimator(learner, **settings), study, held_out=0.0, directory=tmp_path / "s")
     scores = stream_rewards(
-        RewardEstimator(LinearRegression(), **settings), rows, ["x"], **asked, directory=tmp_path / "t"
+        RewardEstimator(LinearRegression(), **settings), study, held_out=0.0, directory=tmp_path / "t"
     )
-    folds = pd.concat([pd.read_parquet(f) for f in scores.learning]).fold.to_numpy()
+    folds = pd.concat([pd.read_parquet(f) for f in scores.learning_files]).fold.to_numpy()
     memory = RewardEstimator(LinearRegression(), **{**settings, "cv": folds}).fit(
         StudyData.of(rows.time, rows["arm"], X=rows[["x"]], event=rows.dead, horizon=1.0, propensity=CHANCES)
     )
@@ -142,9 +142,10 @@ def test_a_stopped_job_goes_on_where_it_was(rows, tmp_path, monkeypatch):
 
     def score(folder: str):
         return stream_rewards(
-            RewardEstimator(**LEARNERS, cv=2, random_state=5), tmp_path / "rows.parquet", ["x", "town"],
-            treatment="arm", **KINDS["default horizon"], propensity=CHANCES, directory=tmp_path / folder,
-        )  # fmt: skip
+            RewardEstimator(**LEARNERS, cv=2, random_state=5),
+            Study(tmp_path / "rows.parquet", **ROLES, **KINDS["default horizon"]),
+            directory=tmp_path / folder,
+        )
 
     whole = score("whole")
     stop_after(2, lambda: score("s"), monkeypatch)
@@ -162,11 +163,9 @@ def test_a_stopped_job_goes_on_where_it_was(rows, tmp_path, monkeypatch):
 def test_hardly_any_missing_outcome_is_no_error(rows, tmp_path):
     y = rows.x + rows.x.index % 3
     y.iloc[[3, 50]] = np.nan
-    ask = {"outcome": "y", "treatment": "arm", "propensity": CHANCES, "missing_outcome": "weight", "held_out": 0.0}
-    scores = stream_rewards(
-        RewardEstimator(cv=2, random_state=0), rows.assign(y=y), ["x", "town"], **ask, directory=tmp_path / "s"
-    )
-    rewards = pd.concat([pd.read_parquet(f) for f in scores.learning])
+    study = Study(rows.assign(y=y), **ROLES, outcome=MayBeMissing("y"))
+    scores = stream_rewards(RewardEstimator(cv=2, random_state=0), study, held_out=0.0, directory=tmp_path / "s")
+    rewards = pd.concat([pd.read_parquet(f) for f in scores.learning_files])
     assert np.isfinite(rewards[ARMS]).all(axis=None)
     assert (rewards[ARMS].mean() - y.groupby(rows["arm"]).mean()).abs().max() < 0.6
 
@@ -183,19 +182,21 @@ def test_hazards_learn_from_equally_many_rows_of_every_arm_and_fold(rng):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"event": None}, "horizon is about times to an event"),
-        ({"event": "nose"}, "lacks the column"),
-        ({"event": "person"}, "must be 1 .* or 0"),
-        ({"event": "cause", "cause": "heart"}, "must hold numbers, 0 for censored"),
+        ({"event": "nose"}, "There is no column 'nose'"),
+        ({"event": "person"}, "holds 43 different values; it must say whether the event was seen"),
+        ({"event": "status"}, "holds alive, died and not 1 and 0; say which value stands for the event"),
+        ({"event": "status", "happened": "left"}, "never holds 'left'"),
+        ({"event": "cause", "cause": "lung"}, "never holds 'lung'"),
+        ({"event": "none"}, "holds nothing but 0, so that every time is censored"),
         ({"horizon": -1.0}, "horizon must be a time greater than 0"),
         ({"horizon": 99.0}, "beyond all follow-up"),
-        ({"target": "median"}, "target must be 'rmst'"),
-        ({"target": "years_lost"}, "name it: cause=1"),
-        ({"missing_outcome": "weight"}, "for outcomes that are numbers"),
-        ({"outcome": "x"}, "'x' has two roles"),
-        ({"entry": "dead"}, "'dead' has two roles"),
-        ({"entry": "town"}, "'town' of entry holds text"),
-        ({"outcome": "minus"}, "minus has 1 negative times, the first in row 100"),
+        ({"measure": "median"}, "target must be 'rmst'"),
+        ({"measure": "years_lost"}, "name it: cause=1"),
+        ({"time": "x"}, "'x', which is the outcome"),
+        ({"time": "town2"}, "'town2' of outcome holds text; it must hold numbers"),
+        ({"entry": "dead"}, "'dead', which is the"),
+        ({"entry": "town2"}, "'town2' of entry holds text"),
+        ({"time": "minus"}, "minus has 1 negative times, the first in row 100"),
         ({"entry": "late"}, r"entry \(column 'late'\) is not before time in 1 rows, the first of them row 100"),
         ({"entry": "start", "horizon": 0.01}, "rows enter at or after horizon"),
         ({"event": "gap"}, "is missing in 1 rows"),
@@ -204,19 +205,20 @@ def test_hazards_learn_from_equally_many_rows_of_every_arm_and_fold(rng):
 def test_one_sentence_for_what_cannot_be_used(rows, tmp_path, changed, words):
     at = np.arange(300) == 100
     rows = rows.assign(
-        minus=np.where(at, -1.0, rows.time), late=np.where(at, 9.0, 0.0), gap=np.where(at, np.nan, rows.dead)
-    )
-    ask = {"outcome": "time", "event": "dead", "horizon": 1.0, "treatment": "arm", "propensity": CHANCES} | changed
+        minus=np.where(at, -1.0, rows.time), late=np.where(at, 9.0, 0.0), gap=np.where(at, np.nan, rows.dead), none=0,
+        town2=rows.town,
+    )  # fmt: skip
+    rows.to_parquet(tmp_path / "rows.parquet")
+    asked = {"time": "time", "event": "dead", "horizon": 1.0} | changed
     with pytest.raises(InputError, match=words):
-        stream_rewards(RewardEstimator(**LEARNERS, cv=2), rows, ["x", "town"], **ask, directory=tmp_path / "s")
+        study = Study(tmp_path / "rows.parquet", **ROLES, outcome=TimeToEvent(**asked))
+        stream_rewards(RewardEstimator(**LEARNERS, cv=2), study, directory=tmp_path / "s")
 
 
 def test_treatments_without_any_outcome_are_refused(rows, tmp_path):
-    rows = rows.assign(y=rows.y.where(rows["arm"] != "b"))
+    rows.assign(y=rows.y.where(rows["arm"] != "b")).to_parquet(tmp_path / "rows.parquet")
+    study = Study(tmp_path / "rows.parquet", treatment="arm", outcome=MayBeMissing("y"), covariates=["x"])
     with pytest.raises(InputError, match="All outcomes of treatment b are missing"):
-        stream_rewards(
-            RewardEstimator(cv=2), rows, ["x"], outcome="y", treatment="arm", missing_outcome="weight",
-            directory=tmp_path / "s",
-        )  # fmt: skip
-    with pytest.raises(InputError, match=r"'y' of outcome is missing .* missing_outcome='weight'"):
-        stream_rewards(RewardEstimator(cv=2), rows, ["x"], outcome="y", treatment="arm", directory=tmp_path / "s")
+        stream_rewards(RewardEstimator(cv=2), study, directory=tmp_path / "s")
+    with pytest.raises(InputError, match=r"'y' of outcome is missing .* take outcome=MayBeMissing"):
+        stream_rewards(RewardEstimator(cv=2), study.replace(outcome="y"), directory=tmp_path / "s")

@@ -1,4 +1,4 @@
-"""Values and leaves from batches are those of policy_value, policy_difference and leaf_summary."""
+"""Values and leaves from batches are those of policy_value and leaf_summary."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import PolicyTree, leaf_summary, policy_difference, policy_value
+from policytree import PolicyTree, Study, leaf_summary, policy_value
 from policytree.encoded import streamed_leaf_summary, streamed_policy_values
 from policytree.exceptions import InputError
+from policytree.study import Label, Rewards
 
 pytest.importorskip("pyarrow")
 
@@ -27,21 +28,23 @@ def trees(rows):
     return {"one": PolicyTree(max_depth=1).fit(*fit), "two": PolicyTree(max_depth=2).fit(*fit)}
 
 
+def judged(rows, **roles) -> Study:
+    return Study(rows, **{"outcome": Rewards(["a", "b"]), "covariates": ["x", "town"]} | roles)
+
+
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("groups", [None, "person"])
 @pytest.mark.parametrize("batch_rows", [1, 7, 1000])
 def test_values_are_those_in_memory(rows, trees, weights, groups, batch_rows):
     ask = {"groups": None if groups is None else rows[groups]}
     ask["sample_weight"] = None if weights is None else rows[weights]
-    table = streamed_policy_values(
-        trees, rows, rewards=["a", "b"], weights=weights, groups=groups, batch_rows=batch_rows
-    )
+    table = streamed_policy_values(trees, judged(rows, weights=weights, cluster=groups), batch_rows=batch_rows)
     policies = {name: tree.predict(rows[["x", "town"]]) for name, tree in trees.items()}
     policies |= {"always a": np.full(len(rows), "a"), "always b": np.full(len(rows), "b")}
     assert len(table) == 4 + 5
     for row in table.itertuples():
         if row.less:
-            expected = policy_difference(policies[row.rule], policies[row.less], rows[["a", "b"]], **ask)
+            expected = policy_value(policies[row.rule], rows[["a", "b"]], baseline=policies[row.less], **ask)
         else:
             expected = policy_value(policies[row.rule], rows[["a", "b"]], **ask)
         for name in ("value", "standard_error", "lower", "upper", "n", "n_clusters"):
@@ -50,9 +53,7 @@ def test_values_are_those_in_memory(rows, trees, weights, groups, batch_rows):
 
 def test_no_number_depends_on_batches_or_order(rows, trees):
     found = [
-        streamed_policy_values(
-            trees["two"], rows.sample(frac=1, random_state=k), rewards=["a", "b"], weights="w", batch_rows=size
-        )
+        streamed_policy_values(trees["two"], judged(rows.sample(frac=1, random_state=k), weights="w"), batch_rows=size)
         for k, size in enumerate([1, 11, 500])
     ]
     pd.testing.assert_frame_equal(found[0], found[1], check_exact=True)
@@ -65,15 +66,17 @@ def test_what_cannot_be_judged_is_refused(rows, trees):
         ({"source": rows.iloc[:1]}, "at least two rows"),
         ({"source": rows.assign(w=0.0), "weights": "w"}, "zero in all rows"),
         ({"source": rows.assign(a=np.nan)}, "'a' of rewards contains NaN"),
-        ({"source": rows.assign(person=np.nan), "groups": "person"}, "no value in row 0"),
-        ({"source": rows.assign(person=1), "groups": "person"}, "two clusters"),
-        ({"rewards": ["a"]}, "gives 'b'"),
-        ({"rewards": ["a", "c"]}, "lacks the column"),
+        ({"source": rows.assign(person=np.nan), "cluster": "person"}, "no value in row 0"),
+        ({"source": rows.assign(person=1), "cluster": "person"}, "two clusters"),
+        ({"outcome": Rewards(["a"])}, "gives 'b'"),
+        ({"outcome": Rewards(["a", "c"])}, "no column 'c'"),
+        ({"outcome": Label("town"), "covariates": ["x"]}, "outcome of this study is a Label"),
+        ({"outcome": "a", "treatment": "town", "covariates": ["x"]}, r"is Number\('a'\); score it first"),
         ({"policies": PolicyTree(max_depth=1).fit([[1.0]], [[0.0, 1.0]])}, "not fitted on named columns"),
     ]:
-        ask = {"policies": trees["two"], "source": rows, "rewards": ["a", "b"]} | change
+        ask = {"policies": trees["two"], "source": rows} | change
         with pytest.raises(InputError, match=match):
-            streamed_policy_values(ask.pop("policies"), ask.pop("source"), **ask)
+            streamed_policy_values(ask.pop("policies"), judged(ask.pop("source"), **ask))
 
 
 @pytest.mark.parametrize("weights", [None, "w"])
@@ -84,10 +87,8 @@ def test_leaves_are_those_in_memory(rows, trees, weights, groups, batch_rows, he
     ask = {"groups": None if groups is None else rows[groups]}
     ask["sample_weight"] = None if weights is None else rows[weights]
     for tree in trees.values():
-        found = streamed_leaf_summary(
-            tree, rows, rewards=["a", "b"], treatment="got", weights=weights, groups=groups, held_out=held_out,
-            batch_rows=batch_rows,
-        )  # fmt: skip
+        study = judged(rows, treatment="got", weights=weights, cluster=groups)
+        found = streamed_leaf_summary(tree, study, held_out=held_out, batch_rows=batch_rows)
         expected = leaf_summary(tree, rows[["x", "town"]], rows[["a", "b"]], T=rows.got, held_out=held_out, **ask)
         pd.testing.assert_frame_equal(found, expected, rtol=1e-8, check_index_type=False)
 
@@ -95,8 +96,7 @@ def test_leaves_are_those_in_memory(rows, trees, weights, groups, batch_rows, he
 def test_no_leaf_depends_on_batches_or_order(rows, trees):
     found = [
         streamed_leaf_summary(
-            trees["two"], rows.sample(frac=1, random_state=k), rewards=["a", "b"], weights="w", held_out=True,
-            batch_rows=size,
+            trees["two"], judged(rows.sample(frac=1, random_state=k), weights="w"), held_out=True, batch_rows=size
         )
         for k, size in enumerate([3, 500])
     ]  # fmt: skip
@@ -110,13 +110,13 @@ def test_leaves_that_cannot_be_judged_are_refused(rows, trees):
         ({"source": rows.assign(w=0.0), "weights": "w"}, "zero in all rows"),
         ({"source": rows.assign(w=in_second * 1.0), "weights": "w"}, "leaf 1 have sample_weight zero"),
         ({"source": rows.assign(got="c"), "treatment": "got"}, "'got' of treatment holds 'c'"),
-        ({"rewards": ["a"]}, "gives 'b'"),
+        ({"outcome": Rewards(["a"])}, "gives 'b'"),
         ({"direction": "up"}, "direction"),
-        ({"groups": "nobody"}, "lacks the column"),
+        ({"cluster": "nobody"}, "no column 'nobody'"),
     ]:
-        ask = {"source": rows, "rewards": ["a", "b"]} | change
+        ask = {"source": rows} | change
         with pytest.raises(InputError, match=match):
-            streamed_leaf_summary(trees["one"], ask.pop("source"), **ask)
+            streamed_leaf_summary(trees["one"], judged(ask.pop("source"), **ask))
 
 
 @pytest.mark.parametrize("groups", [None, "who"])
@@ -124,11 +124,12 @@ def test_the_unit_of_weights_does_not_matter(rows, trees, groups):
     """Squares of weights of 1e-190 are no numbers: the standard error was 0."""
     tree = next(iter(trees.values()))
     rows = rows.assign(u=np.linspace(0.0, 2.0, len(rows)), who=np.arange(len(rows)) // 3)
-    more = {"rewards": ["a", "b"], "weights": "u", "groups": groups, "batch_rows": 50}
-    expected = streamed_policy_values(tree, rows, **more)
-    leaves = streamed_leaf_summary(tree, rows, held_out=True, **more)
+    more = {"batch_rows": 50}
+    study = judged(rows, weights="u", cluster=groups)
+    expected = streamed_policy_values(tree, study, **more)
+    leaves = streamed_leaf_summary(tree, study, held_out=True, **more)
     for unit in (2.0**-640, 2.0**300):
-        scaled = rows.assign(u=rows.u * unit)
+        scaled = judged(rows.assign(u=rows.u * unit), weights="u", cluster=groups)
         pd.testing.assert_frame_equal(streamed_policy_values(tree, scaled, **more), expected)
         pd.testing.assert_frame_equal(streamed_leaf_summary(tree, scaled, held_out=True, **more), leaves)
     assert (expected.standard_error > 0).all()
@@ -139,4 +140,4 @@ def test_squares_beyond_floats_are_one_sentence(rows, trees):
     huge = rows.assign(**{name: rows[name] * 1e160 for name in ("a", "b")})
     for judge in (streamed_policy_values, streamed_leaf_summary):
         with pytest.raises(InputError, match="too large to be added up"):
-            judge(tree, huge, rewards=["a", "b"])
+            judge(tree, judged(huge))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,10 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import (
     DRPolicyTree,
+    OptimalTreeClassifier,
+    PolicyTree,
     RewardEstimator,
     Study,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
@@ -24,9 +26,10 @@ from policytree.common.calls import SAID_BY_STUDY
 from policytree.constraints import Budget
 from policytree.evaluation import policy_stability
 from policytree.exceptions import InputError
-from policytree.study import Event, MayBeMissing, Offered, Population, TimeToEvent
+from policytree.study import Event, Label, MayBeMissing, Offered, Population, Rewards, TimeToEvent
 from policytree.study.assignments import Combined
 from policytree.study.outcomes import Number
+from policytree.study_check import check_study
 from policytree.weighting import MatchingRewards
 from policytree.weighting.instrument import COMPLIERS
 from policytree.weighting.study_data import StudyData
@@ -204,6 +207,66 @@ def test_rows_of_a_study_keep_its_roles_and_its_horizon():
     assert chosen.X["age"].min() > 40
     with pytest.raises(InputError, match="The mask has 3 values, but the study has 240 rows"):
         study[np.array([True, False, True])]
+
+
+def test_trees_take_studies_of_rewards_and_of_labels():
+    table = TABLE.assign(drug=TABLE["score"], none=0.1)
+    study = Study(table, **BASE, outcome=Rewards(["drug", "none"]), weights="weight")
+    tree = PolicyTree(max_depth=1).fit(study)
+    columns = PolicyTree(max_depth=1).fit(X, table[["drug", "none"]], sample_weight=table["weight"])
+    assert tree.to_json() == columns.to_json()
+    labels = study.replace(outcome=Label("status"), direction=None)
+    by_columns = OptimalTreeClassifier(max_depth=1).fit(X, table["status"], sample_weight=table["weight"])
+    assert OptimalTreeClassifier(max_depth=1).fit(labels).to_json() == by_columns.to_json()
+    for fit, words in [
+        (lambda: PolicyTree(direction="minimize").fit(study), "has direction='maximize', but the estimator"),
+        (lambda: PolicyTree().fit(study_of("two arms")), r"that of this one is to be learnt from; DRPolicyTree\(\)"),
+        (lambda: PolicyTree().fit(labels), "fit knows no y, which the study has"),
+        (lambda: PolicyTree().fit(study.replace(strata=["site"])), "fit knows no strata, which the study has"),
+        (lambda: DRPolicyTree().fit(study), "takes outcomes and treatments as they were observed"),
+        (lambda: study.check(), "takes outcomes and treatments as they were observed"),
+        (lambda: study.Y, "this needs outcomes and treatments as they were observed"),
+        (lambda: study.T, "this needs outcomes and treatments as they were observed"),
+        (lambda: study.counts(), "this needs outcomes and treatments as they were observed"),
+        (lambda: study.replace(confounders=["site"]), "confounders is for outcomes that are learnt from, and Rewards"),
+        (lambda: Study(table, outcome="score"), "treatment must be the name of a column"),
+        (lambda: Study(table, outcome=Rewards("drug")), "Rewards takes a list of columns"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            fit()
+
+
+@pytest.mark.parametrize("form", ["file", "files", "dataset", "duckdb", "dask"])
+def test_a_study_of_rows_that_stay_where_they_are(tmp_path, form):
+    pytest.importorskip("pyarrow")
+    TABLE.to_parquet(tmp_path / "people.parquet")
+    if form == "dask":
+        rows = pytest.importorskip("dask.dataframe").from_pandas(TABLE, npartitions=3, sort=False)
+    elif form == "duckdb":
+        rows = pytest.importorskip("duckdb").sql(f"SELECT * FROM '{tmp_path}/people.parquet'")
+    elif form == "dataset":
+        rows = pytest.importorskip("pyarrow.dataset").dataset(tmp_path / "people.parquet")
+    else:
+        rows = tmp_path / "people.parquet" if form == "file" else [tmp_path / "people.parquet"]
+    outcome = TimeToEvent("days", event="died")
+    roles = BASE | {"treatment": "arm", "outcome": outcome, "cluster": "family", "strata": ["site"]}
+    study = Study(rows, **roles, control="none")
+    assert study.is_larger_than_memory and "days" in repr(study) and "age, sex" in str(study)
+    assert study._repr_html_().startswith("<table>")
+    loaded = study.in_memory()
+    pd.testing.assert_frame_equal(loaded.X, X, check_dtype=False)
+    expected = Study(TABLE, **roles, control="none")
+    np.testing.assert_array_equal(loaded.observed.y, expected.observed.y)
+    assert loaded.outcome == expected.outcome and loaded.control == "none"
+    values = partial(cross_val_policy_value, DRPolicyTree(), study)
+    for use in (study.check, partial(DRPolicyTree().fit, study), lambda: study[:3], values):
+        with pytest.raises(InputError, match=r"not in memory, where this needs them .* take study.in_memory\(\)"):
+            use()
+    with pytest.raises(InputError, match=r"name them: covariates=\[...\]. Columns without another role are age, sex"):
+        Study(rows, **roles | {"covariates": None})
+    for wrong in ({"covariates": ["agee"]}, {"strata": ["agee"]}):
+        with pytest.raises(InputError, match="There is no column 'agee'"):
+            Study(rows, **roles | wrong)
 
 
 def test_a_study_is_frozen():

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression
 
-import policytree
 from policytree import RewardEstimator, load_dataset
 from policytree.datasets import DATASET_NAMES
 from policytree.diagnostics import check_rewards
 from policytree.exceptions import InputError
+from policytree.study_check import check_study as checked
 from policytree.study_check import findings_beside
 from policytree.study_check.findings import (
     AFTER_TREATMENT,
@@ -32,7 +32,7 @@ from policytree.weighting.study_data import StudyData, by_columns
 def check_study(X, T=None, Y=None, **more):
     """As in a trial, where nobody asks whether treatment looks randomised; that has tests of its own below."""
     columns = X.given() if isinstance(X, StudyData) else {"X": X, "T": T, "Y": Y}
-    return by_columns(policytree.check_study, **{"known_propensity": True, **columns, **more})
+    return by_columns(checked, **{"known_propensity": True, **columns, **more})
 
 
 def trial(rng, n=600):
@@ -449,10 +449,10 @@ def test_a_treatment_of_which_nobody_is_censored_while_others_are(rng):
     X = pd.DataFrame({"age": rng.integers(20, 80, size=200)})
     event = rng.uniform(size=200) < 0.6
     asked = {"horizon": 90.0}
-    assert not by_columns(check_study, X=X, T=T, Y=time, event=event, **asked).of("warning")
-    found = by_columns(check_study, X=X, T=T, Y=time, event=event | (T == "new"), **asked).of("warning")
+    assert not by_columns(checked, X=X, T=T, Y=time, event=event, **asked).of("warning")
+    found = by_columns(checked, X=X, T=T, Y=time, event=event | (T == "new"), **asked).of("warning")
     assert [(f.kind, f.treatment) for f in found] == [("not censored", "new")]
-    notes = by_columns(check_study, X=X, T=T, Y=time, event=np.ones(200), **asked).of("note")
+    notes = by_columns(checked, X=X, T=T, Y=time, event=np.ones(200), **asked).of("note")
     assert "every outcome is known" in " ".join(f.found for f in notes)
 
 

@@ -9,7 +9,7 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 from sklearn.linear_model import LinearRegression
 
-from policytree import DRPolicyTree, PolicyTree, policy_difference
+from policytree import DRPolicyTree, PolicyTree, policy_value
 from policytree.evaluation import near_ties, surest_rule
 from policytree.evaluation.inference.simultaneous import critical_values, upper_critical_values
 from policytree.exceptions import InputError
@@ -39,7 +39,7 @@ def found():
 def test_gains_are_those_of_the_judging_rows(found):
     data = study()
     policy = found.predict(data["X"].iloc[found.rows])
-    by_hand = [policy_difference(policy, arm, found.rewards) for arm in ("drug", "none")]
+    by_hand = [policy_value(policy, found.rewards, baseline=arm) for arm in ("drug", "none")]
     least = min(by_hand, key=lambda each: each.value)
     assert found.surest.gain == pytest.approx(least.value)
     assert found.surest.standard_error == pytest.approx(least.standard_error)
@@ -147,7 +147,7 @@ def test_small_dirty_data():
     assert np.intersect1d(data["groups"][found.rows], data["groups"][learning]).size == 0
     policy = found.predict(data["X"].iloc[found.rows])
     rows = {"groups": data["groups"][found.rows], "sample_weight": data["sample_weight"][found.rows]}
-    by_hand = policy_difference(policy, "none", found.rewards, **rows)
+    by_hand = policy_value(policy, found.rewards, baseline="none", **rows)
     assert found.surest.gain == pytest.approx(by_hand.value)
     assert np.isfinite(found.candidates["lower"]).all()
 

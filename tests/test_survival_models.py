@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import DRPolicyTree, RewardEstimator, policy_difference
+from policytree import DRPolicyTree, RewardEstimator, policy_value
 from policytree.exceptions import InputError
-from policytree.weighting import SurvivalModel
 from policytree.weighting.study_data import StudyData, by_columns
+from policytree.weighting.time_to_event.survival_models import SurvivalModel
 
 lifelines = pytest.importorskip("lifelines")
 # lifelines 0.30 calls pandas in a way that pandas 4 will refuse.
@@ -50,8 +50,10 @@ def test_a_cox_model_takes_the_place_of_either_default(rng):
     X, T, Y, event, truth = trial(rng, 400)
     asked = {"X": X, "propensity": 0.5, "event": event, "horizon": 4.0}
     for own in ({"model_event": model}, {"model_event": model, "model_censoring": model}):
-        gain = policy_difference(
-            "drug", "placebo", by_columns(RewardEstimator(cv=2, random_state=0, **own).fit_predict, Y=Y, T=T, **asked)
+        gain = policy_value(
+            "drug",
+            by_columns(RewardEstimator(cv=2, random_state=0, **own).fit_predict, Y=Y, T=T, **asked),
+            baseline="placebo",
         )
         assert abs(gain.value - truth) < 3.5 * gain.standard_error
         assert 0.0 < gain.standard_error < 0.3

@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree import OptimalTreeClassifier, PolicyTree
 from policytree.encoded import encode, solve
 from policytree.encoded.streams import Streams
 from policytree.exceptions import SearchWarning
+from policytree.problem.types import Status
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.out_of_core import table_search
 from policytree.solvers.out_of_core.table_search import _FirstCuts
+from tests.streamed import to_learn
 
 pytest.importorskip("pyarrow")
 
@@ -34,7 +36,7 @@ def rows(rng):
 
 @pytest.mark.parametrize(("depth", "min_leaf"), [(2, 1), (3, 1), (3, 5)])
 def test_memory_of_tables_is_foreseen(rows, tmp_path, depth, min_leaf):
-    data = encode(rows, ["x0", "x1", "x2"], y="y", max_bins=40, directory=tmp_path)
+    data = encode(to_learn(rows, ["x0", "x1", "x2"], y="y"), max_bins=40, directory=tmp_path)
     streams = Streams(data, [0, 1, 2], min_leaf > 1, 1, 1, Clock(None))
     foreseen = solve._bytes_of_tables(streams, depth, 1e12)
     tree = OptimalTreeClassifier(max_depth=depth, min_samples_leaf=min_leaf).fit(data)  # kernels are loaded
@@ -50,7 +52,7 @@ def test_memory_of_tables_is_foreseen(rows, tmp_path, depth, min_leaf):
 def test_long_tables_are_taken_in_slices(rows, tmp_path, monkeypatch):
     """Slices give the same tree, and keep the memory of sums by the cuts of three features down."""
     min_leaf = 5
-    data = encode(rows, ["x0", "x1", "x2"], y="y", max_bins=40, directory=tmp_path)
+    data = encode(to_learn(rows, ["x0", "x1", "x2"], y="y"), max_bins=40, directory=tmp_path)
     tree = OptimalTreeClassifier(max_depth=3, min_samples_leaf=min_leaf)
     whole, streams = tree.fit(data).export_text(), Streams(data, [0, 1, 2], min_leaf > 1, 1, 1, Clock(None))
     at_once = solve._bytes_of_tables(streams, 3, 1e12)
@@ -67,7 +69,7 @@ def test_long_tables_are_taken_in_slices(rows, tmp_path, monkeypatch):
 
 def test_a_limit_ends_the_search_between_tables(rows, tmp_path, monkeypatch, moved_clock):
     """Also before the first triple is read: a path may ask about one feature thrice."""
-    data = encode(rows, ["x0", "x1", "x2"], y="y", max_bins=10, directory=tmp_path)
+    data = encode(to_learn(rows, ["x0", "x1", "x2"], y="y"), max_bins=10, directory=tmp_path)
     best = OptimalTreeClassifier(max_depth=3).fit(data)
     two = OptimalTreeClassifier(max_depth=2).fit(data)
     added = []
@@ -86,7 +88,7 @@ def test_a_limit_ends_the_search_between_tables(rows, tmp_path, monkeypatch, mov
 
 
 def test_compiling_kernels_is_no_search(rows, tmp_path, monkeypatch, moved_clock):
-    data = encode(rows.assign(a=rows.x0.fillna(0), b=0.0), ["x1"], rewards=["a", "b"], directory=tmp_path)
+    data = encode(to_learn(rows.assign(a=rows.x0.fillna(0), b=0.0), ["x1"], rewards=["a", "b"]), directory=tmp_path)
 
     def compiling(needed):
         moved_clock[0] += 0.5

@@ -17,14 +17,11 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     StudyReport,
-    average_effect,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
     honest_leaf_summary,
     leaf_summary,
-    policy_difference,
     policy_value,
 )
 from policytree.diagnostics import target_overlap
@@ -36,6 +33,7 @@ from policytree.evaluation import (
 )
 from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
+from policytree.study_check import check_study
 from policytree.weighting.study_data import StudyData, by_columns
 
 SHIFT = np.array([0.7, -0.5, 0.0])
@@ -259,8 +257,8 @@ def test_values_have_the_standard_errors_of_a_ratio(study):
     estimate = policy_value(1, rewards, sample_weight=weight)
     assert estimate.value == pytest.approx(r.mean(), abs=1e-7)
     assert estimate.standard_error == pytest.approx(np.sqrt(by_hand @ by_hand * 500 / 499) / 500, rel=1e-6)
-    by_population = average_effect(model.rewards_, 1, 0, population=q)
-    by_weight = average_effect(rewards, 1, 0, sample_weight=weight)
+    by_population = policy_value(1, model.rewards_, baseline=0, population=q)
+    by_weight = policy_value(1, rewards, baseline=0, sample_weight=weight)
     assert by_population.value == pytest.approx(by_weight.value, abs=1e-7)
     assert by_population.standard_error == pytest.approx(by_weight.standard_error, rel=1e-6)
 
@@ -274,8 +272,8 @@ def test_intervals_count_the_rows_that_vary(study):
     assert value.degrees_of_freedom == int(3 * (value.influence**2).sum() ** 2 / (value.influence**4).sum()) < 300
     half = t.ppf(0.975, value.degrees_of_freedom) * value.standard_error
     assert (value.upper - value.value, value.value - value.lower) == pytest.approx((half, half))
-    by_weight = average_effect(rewards, 1, 0, sample_weight=weight)
-    by_population = average_effect(model.rewards_, 1, 0, population=model.population_)
+    by_weight = policy_value(1, rewards, baseline=0, sample_weight=weight)
+    by_population = policy_value(1, model.rewards_, baseline=0, population=model.population_)
     assert by_population.degrees_of_freedom == by_weight.degrees_of_freedom
     assert by_population.lower == pytest.approx(by_weight.lower, abs=1e-6)
     pairs = np.arange(500) // 2
@@ -343,7 +341,7 @@ def test_intervals_of_leaves_count_the_rows_that_vary(study):
             assert value.degrees_of_freedom < own.sum() - 1
             tails.append(t.sf(half / value.standard_error, value.degrees_of_freedom))
     assert tails == pytest.approx([tails[0]] * 4, rel=1e-6)  # simultaneous: one tail for all
-    difference = policy_difference(1, 0, rewards[leaf == 1], sample_weight=weight[leaf == 1])
+    difference = policy_value(1, rewards[leaf == 1], baseline=0, sample_weight=weight[leaf == 1])
     half = table.loc[1, ("gain_over", 0)] - table.loc[1, ("gain_lower", 0)]
     assert 0.01 < t.sf(half / difference.standard_error, difference.degrees_of_freedom) < 0.025
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, Status, tree_path
+from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, tree_path
 from policytree.exceptions import InputError, SearchWarning
-from policytree.problem.types import SearchLimits
+from policytree.problem.types import SearchLimits, Status
 from policytree.solvers import solve_direct
 from policytree.solvers.approximate.sampling import solve_sampling
 from policytree.solvers.exact import direct

@@ -10,9 +10,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, Status, tree_path
+from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, tree_path
 from policytree.exceptions import InputError
-from policytree.problem.types import Problem
+from policytree.problem.types import Problem, Status
 from policytree.serialization import from_json
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.exact.estimate import estimated_seconds

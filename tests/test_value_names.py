@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import About, PolicyTree, StudyReport
+from policytree import PolicyTree, StudyReport
 from policytree.exceptions import InputError
 from policytree.report.html import to_html
+from policytree.report.material import About
 from policytree.serialization import from_json, to_json
 from policytree.trees.short_thresholds import with_value_names
 from policytree.trees.text import export_text
@@ -81,3 +82,11 @@ def test_the_command_line_takes_them(tmp_path):
     ):  # fmt: skip
         code, _, err = design(tmp_path / "trial.csv", tmp_path / "no", *options, "--value-names", wrong)
         assert code == 2 and why in err
+
+
+def test_about_is_a_mapping_of_known_names():
+    assert About.of({"unit": "kg"}).unit == "kg" and About.of(None) == About()
+    with pytest.raises(InputError, match=r"about must be a mapping with names of source, .*; got 'colour'"):
+        About.of({"unit": "kg", "colour": "red"})
+    with pytest.raises(InputError, match="about must be a mapping"):
+        About.of("kg")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +16,10 @@ from policytree.cli.controls import control_among
 from policytree.data.controls import recognised_control
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best_arm
+from policytree.evaluation.inference.step_down import against_reference
 from policytree.evaluation.policy_value.fixed_rules import compare_rules
 from policytree.evaluation.policy_value.gate import Gate
-from policytree.evaluation.policy_value.verdict import Reason, Rules, decide
+from policytree.evaluation.policy_value.verdict import Reason, Rules, decide, recommends
 from policytree.report.sections.values import other_interval
 from policytree.trees.text import rule_sentence
 from policytree.weighting.study_data import by_columns
@@ -242,6 +246,28 @@ def test_a_trial_designed_for_80_percent_power_recommends_in_78():
     assert error < 0.025 + 2 * np.sqrt(0.025 * 0.975 / runs)
 
 
+def by_errors(values, errors):
+    """Differences of rules by their values and the standard errors of pairs."""
+
+    def difference(a, b):
+        error = errors[frozenset((a, b))] if a != b else 0.0
+        return SimpleNamespace(value=values[a] - values[b], standard_error=error, level=0.95, degrees_of_freedom=10**6)
+
+    return difference
+
+
+@pytest.mark.parametrize(("differs", "needed"), [(0.0, 1.96), (1e-4, 2.06), (0.05, 2.06)])
+def test_a_rule_that_spares_nearly_everybody_takes_a_fifth_of_the_level_at_most(differs, needed):
+    """Repetitions add to the error of a learnt rule less a treatment, not to that of the treatment less the control."""
+    values = {TREE: 0.0, "always drug": -3.7, "always none": 0.0}
+    errors = {
+        frozenset((TREE, "always none")): differs, frozenset(("always drug", "always none")): 1.0,
+        frozenset((TREE, "always drug")): 1.02,
+    }  # fmt: skip
+    found = against_reference(TREE, ["always drug"], "always none", by_errors(values, errors), "maximize")
+    assert found.critical["always drug"] == pytest.approx(needed, abs=0.01)
+
+
 def test_a_rule_that_helps_some_and_spares_the_others_needs_no_treatment_to_win():
     rng = np.random.default_rng(0)
     n = 1000
@@ -346,6 +372,44 @@ def test_paths_to_one_treatment_stand_together():
     old = pd.DataFrame({"drug": [0.0, 0, 1, 0, 0, 0, 0, 0], "none": [1.0, 1, 0, 1, 1, 1, 1, 1]})
     found = rule_sentence(PolicyTree(max_depth=3).fit(X, old).tree_)
     assert "age is over 45 and at most 65" in found and "sex is" in found and found.endswith("; otherwise give none.")
+
+
+def test_a_recommended_rule_is_said_whole():
+    """The rule, who changes, the gain with its interval in the unit, and what all of that rests on."""
+    lot = Gate("assignment", "supported", "treatments were assigned at random")
+    found = decided(means(tree=2.0), direction="maximize").through([lot])
+    found = replace(
+        found, in_words="Give b to those with age ≤ 45, a to the others.", changed=0.42,
+        words=replace(found.words, unit="visits"),
+    )  # fmt: skip
+    gain, best = found.tree, found.against_best
+    assert str(found) == (
+        "Use the policy tree: give b to those with age ≤ 45, a to the others. 42 of 100 people change treatment. On "
+        f"people who had no part in learning it, it brings {best.value:.3f} visits more than the best single treatment "
+        f"(95% CI {best.lower:.3f} to {best.upper:.3f}) and {gain.value:.3f} visits more than under a, the control "
+        f"(95% CI {gain.lower:.3f} to {gain.upper:.3f}). Treatments were assigned at random."
+    )
+    assert found.gain == gain
+
+
+def leaf(label):
+    """A tree that gives everybody the same."""
+    return PolicyTree(max_depth=0).fit(np.zeros((4, 1)), pd.DataFrame({label: np.ones(4), "other": np.zeros(4)})).tree_
+
+
+def test_a_verdict_recommends_a_tree_and_whatever_gives_the_same():
+    """Beside what is to be used nobody reads "not recommended", and beside nothing else."""
+    X, rewards = np.arange(4.0)[:, None], pd.DataFrame({"drug": [1.0, 1, 0, 0], "none": [0.0, 0, 1, 1]})
+    split = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    for reason in Reason:
+        learnt = reason in (Reason.TREE_BETTER, Reason.TREE_BETTER_THAN_REFERENCE)
+        assert recommends("policy tree" if learnt else "always drug", reason, [split]) == learnt
+        assert recommends("always drug", reason, [leaf("drug")]) == (reason is not Reason.UNCLEAR)
+        assert recommends("always none", reason, [leaf("drug")]) == learnt
+    assert not recommends(None, Reason.NONE_BEST, [leaf("drug")])
+    assert not recommends("status quo", Reason.STATUS_QUO_BETTER, [leaf("drug")])
+    assert recommends("always drug then more", Reason.NONE_BETTER, [leaf("drug"), leaf("more")])
+    assert not recommends("always drug then less", Reason.NONE_BETTER, [leaf("drug"), leaf("more")])
 
 
 def test_a_rule_that_differs_from_nothing_has_no_interval_and_no_power():

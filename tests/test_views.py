@@ -13,19 +13,14 @@ import pandas as pd
 import pytest
 
 import policytree
-from policytree import (
-    DRPolicyTree,
-    PolicyTree,
-    Tree,
-    check_study,
-    cross_val_policy_value,
-    honest_leaf_summary,
-    tree_path,
-)
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, honest_leaf_summary, tree_path
 from policytree.data.views import Shown, as_html, as_text, facts
 from policytree.evaluation import near_ties, policy_stability
 from policytree.objectives import Objective
-from policytree.study import Assignment, Outcome
+from policytree.study.assignments import Assignment
+from policytree.study.outcomes import Outcome
+from policytree.study_check import check_study
+from policytree.trees.tree import Tree
 from tests.api_pages import HOMES, listed
 
 SCRIPT, BOLD, TURNED = "<script>alert(1)</script>", "<b>a</b>", "age\u202eega"

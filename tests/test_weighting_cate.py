@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import from_cate
+from policytree import rewards_from
 from policytree.exceptions import InputError
-from policytree.weighting import cate_effects, row_costs, subtract_costs
-from policytree.weighting.costs import treatment_costs
+from policytree.weighting import cate_effects, row_costs
+from policytree.weighting.costs import subtract_costs, treatment_costs
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def fit(name, data, **arguments):
 @pytest.mark.parametrize("name", ["LinearDML", "CausalForestDML", "LinearDRLearner", "TLearner", "XLearner"])
 def test_any_estimator_gives_named_rewards(name, data):
     estimator = fit(name, data)
-    rewards = from_cate(estimator, data[0])
+    rewards = rewards_from(estimator, data[0])
     assert list(rewards.columns) == ["a", "b", "c"]
     assert rewards.index.equals(data[0].index)
     assert (rewards["a"] == 0.0).all()
@@ -70,7 +70,7 @@ def test_any_estimator_gives_named_rewards(name, data):
 
 def test_polars_covariates_go_to_the_estimator(data):
     estimator, theirs = fit("LinearDML", data), pl.from_pandas(data[0])
-    np.testing.assert_allclose(from_cate(estimator, theirs), from_cate(estimator, data[0]))
+    np.testing.assert_allclose(rewards_from(estimator, theirs), rewards_from(estimator, data[0]))
     np.testing.assert_allclose(cate_effects(estimator, theirs).upper, cate_effects(estimator, data[0]).upper)
 
 
@@ -107,17 +107,17 @@ def test_what_is_no_effect_estimator_is_refused(data):
 
     X, T, Y = data
     with pytest.raises(InputError, match="LinearRegression is not a fitted EconML effect estimator"):
-        from_cate(LinearRegression(), X)
+        rewards_from(LinearRegression(), X)
     continuous = LinearDML(model_y=LinearRegression(), model_t=LinearRegression()).fit(Y, (T == "b") * 1.0, X=X)
     with pytest.raises(InputError, match="discrete_treatment=True"):
-        from_cate(continuous, X)
+        rewards_from(continuous, X)
     with pytest.raises(InputError, match="level must lie between"):
         cate_effects(continuous, X, level=95)
 
 
 def test_costs_lower_the_rewards_of_their_treatment(data):
     estimator = fit("TLearner", data)
-    plain, net = from_cate(estimator, data[0]), from_cate(estimator, data[0], {"b": 0.5})
+    plain, net = rewards_from(estimator, data[0]), rewards_from(estimator, data[0], sample_treatment_costs={"b": 0.5})
     pd.testing.assert_frame_equal(net[["a", "c"]], plain[["a", "c"]])
     np.testing.assert_allclose(net["b"], plain["b"] - 0.5)
 

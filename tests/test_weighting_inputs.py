@@ -14,13 +14,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from policytree import DRPolicyTree, RewardEstimator
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting import (
+    LogitPropensity,
     MatchingRewards,
     feature_propensity_weights,
-    propensity_table,
     row_costs,
-    subtract_costs,
     weighted_labels,
 )
+from policytree.weighting.costs import subtract_costs
 from policytree.weighting.label_weights import cost_matrix_losses
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.study_data import StudyData
@@ -202,7 +202,7 @@ LABELS = list("abab")
         (lambda: feature_propensity_weights([0] * 9, np.ones((9, 1))), "feature holds only one value, 0"),
         (lambda: feature_propensity_weights(LABELS, None), "X is missing"),
         (lambda: feature_propensity_weights(LABELS, np.ones((4, 1)), min_propensity=2), "min_propensity must lie"),
-        (lambda: propensity_table(LABELS, X=np.ones((4, 1)), level=95), "level must lie between"),
+        (lambda: LogitPropensity.table(LABELS, X=np.ones((4, 1)), level=95), "level must lie between"),
         (lambda: subtract_costs(np.ones((2, 2)), {0: 1.0}), "rewards must be a DataFrame"),
         (lambda: row_costs(np.ones((2, 2)), {0: 1.0}), "need a table with named columns"),
         (lambda: row_costs(pd.DataFrame({"age": [1.0]}), {}), "No cost is given"),
@@ -228,7 +228,7 @@ LABELS = list("abab")
             lambda: subtract_costs(pd.DataFrame(np.zeros((3, 2)), columns=["a", "b"]), pd.Series({"a": 1, "c": 2})),
             "costs names treatment c",
         ),
-        (lambda: propensity_table(LABELS, X=np.ones((4, 1)), level="a"), "level must lie between"),
+        (lambda: LogitPropensity.table(LABELS, X=np.ones((4, 1)), level="a"), "level must lie between"),
     ],
 )
 def test_every_converter_refuses_in_one_sentence(call, message):

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from policytree import RewardEstimator
 from policytree.exceptions import InputError
-from policytree.weighting import LogitPropensity, feature_propensity_weights, propensity_table, weighted_labels
+from policytree.weighting import LogitPropensity, feature_propensity_weights, weighted_labels
 from policytree.weighting.label_weights import cost_matrix_losses
 from policytree.weighting.logit import independent_columns
 
@@ -153,7 +153,7 @@ def test_propensity_table_equals_statsmodels(rng):
     frame = pd.DataFrame({"age": rng.normal(size=300), "town": rng.choice(["Oslo", "Rome"], size=300)})
     frame.loc[:4, "age"] = np.nan
     T = np.where(frame["age"].fillna(0) + rng.logistic(size=300) > 0, "drug", "placebo")
-    table = propensity_table(T, X=frame)
+    table = LogitPropensity.table(T, X=frame)
     assert table.index.names == ["treatment", "term"]
     terms = table.loc["placebo"].index.tolist()
     assert terms == ["intercept", "age", "town=Oslo", "missingindicator_age"]  # town=Rome repeats town=Oslo
@@ -176,20 +176,20 @@ def test_propensity_table_with_three_arms_and_name_clash(rng):
     X = pd.DataFrame({"age": rng.normal(size=200)})
     W = pd.DataFrame({"age": rng.normal(size=200)})
     T = rng.choice(["a", "b", "c"], size=200)
-    table = propensity_table(T, X=X, W=W)
+    table = LogitPropensity.table(T, X=X, W=W)
     assert table.loc["c"].index.tolist() == ["intercept", "age", "W:age"]
     reference = sm.MNLogit(T, np.column_stack([np.ones(200), X, W])).fit(disp=False)
     np.testing.assert_allclose(table.loc["c", "coefficient"], reference.params[:, 1], rtol=1e-6)
     with pytest.raises(InputError, match="needs covariates"):
-        propensity_table(T)
+        LogitPropensity.table(T)
 
 
 def test_weighted_logit_is_the_repeated_one_with_robust_errors(rng):
     X = rng.normal(size=(200, 1))
     T = (X[:, 0] + rng.logistic(size=200) > 0).astype(int)
     w = rng.integers(1, 4, size=200)
-    weighted = propensity_table(T, X=X, sample_weight=w)
+    weighted = LogitPropensity.table(T, X=X, sample_weight=w)
     twice = np.repeat(np.arange(200), w)
-    repeated = propensity_table(T[twice], X=X[twice])
+    repeated = LogitPropensity.table(T[twice], X=X[twice])
     np.testing.assert_allclose(weighted["coefficient"], repeated["coefficient"], rtol=1e-6)
     assert (weighted["standard_error"] > repeated["standard_error"]).all()  # 200 people, not 400

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 
-from policytree import RewardEstimator, from_cate
+from policytree import RewardEstimator, rewards_from
 from policytree.diagnostics.calibration import calibration_table
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.crossfit import median_rule
@@ -65,12 +65,12 @@ def test_plug_in_of_true_effects_is_unbiased(rng):
     draws = []
     for _ in range(2_000):
         X, *_ = three_arms(rng, 150)
-        draws.append(from_cate(TrueEffects(), X).mean(axis=0))
+        draws.append(rewards_from(TrueEffects(), X).mean(axis=0))
     error = np.abs(np.mean(draws, axis=0) - [0.0, 2.0, 1.0])
     assert (error <= 3.5 * np.std(draws, axis=0) / np.sqrt(len(draws))).all()
     X, *_ = three_arms(rng, 50)
     expected = np.column_stack([0.0 * X[:, 0], 2.0 - 2.0 * X[:, 0], 1.0 - X[:, 0]])
-    np.testing.assert_allclose(from_cate(TrueEffects(), X), expected)
+    np.testing.assert_allclose(rewards_from(TrueEffects(), X), expected)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import PolicyTree, from_cate, from_scores
+from policytree import PolicyTree, rewards_from
 from policytree.exceptions import InputError
 from policytree.weighting import cate_effects
 
@@ -49,16 +49,16 @@ def apo(scores, weights=1.0):
 def test_scores_of_potential_outcomes_are_averaged_over_repetitions():
     model = SimpleNamespace(modellist=[apo([[1, 3], [0, 0]]), apo([[5, 5], [-1, 1]])], treatment_levels=["z", "a"])
     expected = pd.DataFrame({"a": [5.0, 0.0], "z": [2.0, 0.0]})
-    pd.testing.assert_frame_equal(from_scores(model), expected)
+    pd.testing.assert_frame_equal(rewards_from(model), expected)
 
 
 def test_the_score_of_an_effect_is_a_gain_over_the_control():
     model = apo([[1.0], [-2.0]])
     model.score, model.params_names = "ATE", ["ml_g0", "ml_g1", "ml_m"]
-    assert from_scores(model).to_numpy().tolist() == [[0.0, 1.0], [0.0, -2.0]]
+    assert rewards_from(model).to_numpy().tolist() == [[0.0, 1.0], [0.0, -2.0]]
     model.score = "ATTE"
     with pytest.raises(InputError, match="score='ATE'"):
-        from_scores(model)
+        rewards_from(model)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_the_score_of_an_effect_is_a_gain_over_the_control():
 )
 def test_scores_that_mean_something_else_are_refused(level, message):
     with pytest.raises(InputError, match=message):
-        from_scores(SimpleNamespace(modellist=[level], treatment_levels=[0]))
+        rewards_from(SimpleNamespace(modellist=[level], treatment_levels=[0]))
 
 
 def test_doubleml_itself(study):
@@ -83,14 +83,14 @@ def test_doubleml_itself(study):
     learners = {"ml_g": LinearRegression(), "ml_m": LogisticRegression()}
     apos = doubleml.DoubleMLAPOS(data, **learners, treatment_levels=[2, 0, 1], n_rep=1)
     with pytest.raises(InputError, match="not fitted"):
-        from_scores(quietly(doubleml.DoubleMLAPOS, data, **learners, treatment_levels=[2, 0, 1]))
+        rewards_from(quietly(doubleml.DoubleMLAPOS, data, **learners, treatment_levels=[2, 0, 1]))
     quietly(apos.fit)
-    rewards = from_scores(apos)
+    rewards = rewards_from(apos)
     assert list(rewards.columns) == [0, 1, 2]
     np.testing.assert_allclose(rewards[[2, 0, 1]].mean(), apos.coef)
     binary = doubleml.DoubleMLData.from_arrays(X, Y, (codes == 0) * 1)
     irm = quietly(doubleml.DoubleMLIRM(binary, **learners, n_rep=1).fit)
-    np.testing.assert_allclose(from_scores(irm)[1].mean(), irm.coef)
+    np.testing.assert_allclose(rewards_from(irm)[1].mean(), irm.coef)
 
 
 # --- EconML ---
@@ -117,7 +117,7 @@ def forest(**arguments):
 
 def test_pseudo_outcomes_of_a_doubly_robust_learner(study):
     X, T, Y = study
-    rewards = from_scores(quietly(learner().fit, Y, T, X=X, cache_values=True))
+    rewards = rewards_from(quietly(learner().fit, Y, T, X=X, cache_values=True))
     assert list(rewards.columns) == ["a", "b", "usual"]
     truth = np.array([1.0, 0.5, 0.0])
     assert np.all(np.abs(rewards.mean() - truth) < 4 * rewards.std() / np.sqrt(len(X)))
@@ -128,7 +128,7 @@ def test_pseudo_outcomes_of_a_doubly_robust_learner(study):
 def test_scores_of_a_causal_forest_by_hand(study):
     X, T, Y = study
     fitted = quietly(forest().fit, Y, T, X=X, cache_values=True)
-    rewards = from_scores(fitted)
+    rewards = rewards_from(fitted)
     y, t, *_ = fitted.residuals_
     tau = fitted.model_cate.oob_predict(X).reshape(len(X), 2)
     for i in range(0, len(X), 97):
@@ -148,14 +148,14 @@ def test_a_featurizer_stands_before_the_forest(study):
 
     X, T, Y = study
     fitted = quietly(forest(featurizer=PolynomialFeatures(2, include_bias=False)).fit, Y, T, X=X, cache_values=True)
-    assert from_scores(fitted)["a"].mean() == pytest.approx(1.0, abs=0.3)
+    assert rewards_from(fitted)["a"].mean() == pytest.approx(1.0, abs=0.3)
 
 
 @pytest.mark.parametrize("make", [learner, forest])
 def test_scores_that_were_not_kept(make, study):
     X, T, Y = study
     with pytest.raises(InputError, match="fit it with cache_values=True"):
-        from_scores(quietly(make().fit, Y, T, X=X))
+        rewards_from(quietly(make().fit, Y, T, X=X))
 
 
 def test_a_propensity_of_zero_names_the_row(study):
@@ -165,13 +165,13 @@ def test_a_propensity_of_zero_names_the_row(study):
     t[7] = 0.0  # of whoever had the control: not so by the model's probabilities of the others
     t[7, 0] = -1.0
     with pytest.raises(InputError, match="row 7 cannot have the treatment that it had"):
-        from_scores(fitted)
+        rewards_from(fitted)
 
 
 @pytest.mark.parametrize("other", [LinearRegression(), object(), None])
 def test_what_holds_no_scores_is_refused(other):
     with pytest.raises(InputError, match="holds no doubly robust scores"):
-        from_scores(other)
+        rewards_from(other)
 
 
 # --- CausalML ---
@@ -185,7 +185,7 @@ def metalearner():
 
 @pytest.mark.parametrize("table", [np.asarray, pd.DataFrame, pl.DataFrame])
 def test_effects_of_a_metalearner(table):
-    rewards = from_cate(metalearner(), table(np.array([[2.0], [5.0]])), {"b": 0.5})
+    rewards = rewards_from(metalearner(), table(np.array([[2.0], [5.0]])), sample_treatment_costs={"b": 0.5})
     assert rewards.to_dict("list") == {"a": [2.0, 5.0], "b": [0.5, 3.5], "usual": [0.0, 0.0]}
 
 
@@ -202,7 +202,7 @@ def test_causalml_itself(study):
     for kind in (meta.BaseTRegressor, meta.BaseXRegressor, meta.BaseDRRegressor):
         fitted = kind(LinearRegression(), control_name="usual")
         quietly(fitted.fit, X=X, treatment=T, y=Y)
-        rewards = quietly(from_cate, fitted, X)
+        rewards = quietly(rewards_from, fitted, X)
         assert list(rewards.columns) == ["a", "b", "usual"]
         np.testing.assert_array_equal(rewards[["a", "b"]], quietly(fitted.predict, X))
         if (

@@ -1,7 +1,7 @@
 """ACTG 175: the best rule if ZDV+ddI is scarce, or if side effects may burden the average patient by so much at most.
 
 Public interface used: RewardEstimator, PolicyTree (Budget, MaxShare), budget_path,
-held_out_rewards, policy_spend, policy_shares, policy_difference.
+held_out_rewards, policy_value.
 """
 
 from __future__ import annotations

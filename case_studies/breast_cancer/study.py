@@ -1,7 +1,7 @@
 """Hormone therapy of breast cancer: a rule learnt from a clinic's records, and what it brings in a trial.
 
-Public interface used: load_dataset, RewardEstimator (estimand), average_effect, overlap_table,
-PolicyTree, policy_difference, omitted_variable_bounds, cross_val_policy_value.
+Public interface used: load_dataset, RewardEstimator (estimand), overlap_table,
+PolicyTree, policy_value, omitted_variable_bounds, cross_val_policy_value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from times import (
     without_covariates,
 )
 
-from policytree import PolicyTree, RewardEstimator, Study, average_effect, load_dataset, policy_difference
+from policytree import PolicyTree, RewardEstimator, Study, load_dataset, policy_value
 from policytree.diagnostics import overlap_table
 from policytree.evaluation import omitted_variable_bounds
 from policytree.exceptions import OverlapWarning
@@ -51,9 +51,9 @@ def show_effects(study, clinic: Study, trial: Study) -> None:
             time, event, arms, _ = parts(data)
             capped, complete = np.minimum(time, horizon), event | (time >= horizon)
             found = {
-                "doubly robust, all": policy_difference(HORMONE, NONE, everybody.rewards_),
-                "doubly robust, overlap": average_effect(
-                    overlap.rewards_, HORMONE, NONE, population=overlap.population_
+                "doubly robust, all": policy_value(HORMONE, everybody.rewards_, baseline=NONE),
+                "doubly robust, overlap": policy_value(
+                    HORMONE, overlap.rewards_, baseline=NONE, population=overlap.population_
                 ),
                 "Kaplan-Meier": raw_difference(without_covariates(data), arms, HORMONE, NONE),
                 "time as a number": raw_difference(time, arms, HORMONE, NONE),
@@ -97,7 +97,7 @@ def show_rule(study, clinic: Study, trial: Study, in_trial: RewardEstimator) -> 
             chosen = tree.predict(trial.X)
             row = {"learnt from": estimand, "depth": depth, "% treated in the trial": 100 * np.mean(chosen == HORMONE)}
             for label, other in (("nobody", NONE), ("everybody", HORMONE)):
-                gap = policy_difference(chosen, other, in_trial.rewards_)
+                gap = policy_value(chosen, in_trial.rewards_, baseline=other)
                 row |= {f"less {label}": gap.value, f"{label} lower": gap.lower, f"{label} upper": gap.upper}
             rows.append(row)
             if estimand == "overlap" and depth == 2:

@@ -1,7 +1,7 @@
 """Colon cancer: levamisole, with or without fluorouracil, or neither; censored years to death, and to recurrence.
 
 Public interface used: load_dataset, TimeToEvent, RewardEstimator, PolicyTree,
-cross_val_policy_value, heterogeneity_test, policy_difference.
+cross_val_policy_value, heterogeneity_test, policy_value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from times import draw_curves, show_arms, show_contrast, show_follow_up, show_horizons, show_values
 
-from policytree import PolicyTree, RewardEstimator, heterogeneity_test, load_dataset, policy_difference
+from policytree import PolicyTree, RewardEstimator, heterogeneity_test, load_dataset, policy_value
 
 SMALLEST = 40  # people of every arm in a leaf
 HORIZONS = (3.0, 5.0, 7.0)  # years
@@ -45,7 +45,7 @@ def main(study) -> None:
     lost = RewardEstimator(random_state=0).fit(again.replace(outcome=cause, direction="minimize"))
     study.show("Years lost to recurrence, of five, death without recurrence as a competing event:")
     for arm in (BOTH, "Lev"):
-        e = policy_difference(arm, NONE, lost.rewards_)
+        e = policy_value(arm, lost.rewards_, baseline=NONE)
         study.show(f"{arm} less {NONE}: {e.value:.3f} [{e.lower:.3f}, {e.upper:.3f}]")
 
     study.heading(f"4. The best tree of depth 2 (death), at least {SMALLEST} people of every arm in a leaf")

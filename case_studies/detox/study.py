@@ -1,6 +1,6 @@
 """Readmission after detoxification: a clinic that links people to a doctor, who gains, and half of the interviews lost.
 
-Public interface used: MayBeMissing, Offered, RewardEstimator, policy_difference, instrument_summary,
+Public interface used: MayBeMissing, Offered, RewardEstimator, policy_value, instrument_summary,
 heterogeneity_test, PolicyTree, cross_val_policy_value.
 """
 
@@ -19,7 +19,7 @@ from policytree import (
     Study,
     cross_val_policy_value,
     heterogeneity_test,
-    policy_difference,
+    policy_value,
 )
 from policytree.datasets.files import packaged_frame
 from policytree.evaluation import instrument_summary
@@ -79,7 +79,7 @@ def as_study(rows: pd.DataFrame, outcome: str, every: bool = False) -> Study:
 def difference(rows: pd.DataFrame, outcome: str, every: bool = False):
     """Clinic less usual care, in per cent: the estimate."""
     fitted = RewardEstimator(random_state=0).fit(as_study(rows, outcome, every))
-    return policy_difference(CLINIC, USUAL, 100 * fitted.rewards_, groups=rows["person"]), fitted
+    return policy_value(CLINIC, 100 * fitted.rewards_, baseline=USUAL, groups=rows["person"]), fitted
 
 
 def show_people(study, frame: pd.DataFrame) -> None:
@@ -142,7 +142,7 @@ def show_linking(study, half_years: pd.DataFrame) -> None:
     rows["went"] = np.where(rows["linked"] == 1.0, "linked", "not linked")
     given = as_study(rows, "readmitted", every=True).replace(treatment="went", propensity=None)
     seen = RewardEstimator(random_state=0).fit(given)
-    naive = policy_difference("linked", "not linked", seen.rewards_, groups=rows["person"])
+    naive = policy_value("linked", seen.rewards_, baseline="not linked", groups=rows["person"])
     offered = given.replace(treatment=Offered("doctor", by="lot"), propensity=0.5)
     lot = RewardEstimator(method="instrument", random_state=0).fit(offered)
     summary = instrument_summary(lot)

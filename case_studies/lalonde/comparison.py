@@ -1,7 +1,7 @@
 """Second half of the Lalonde study: do estimators agree on who gains, and what survey controls do to the answer.
 
-Public interface used: cate_effects, RewardEstimator (estimand), average_effect, overlap_table, crump_trimming,
-balance_table, OverlapDisplay, PolicyTree, policy_value, policy_difference.
+Public interface used: cate_effects, RewardEstimator (estimand), overlap_table, crump_trimming,
+balance_table, OverlapDisplay, PolicyTree, policy_value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from econml.dml import CausalForestDML
 from lalonde.men import men_of
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from policytree import PolicyTree, RewardEstimator, average_effect, policy_difference, policy_value
+from policytree import PolicyTree, RewardEstimator, policy_value
 from policytree.diagnostics import balance_table, crump_trimming, overlap_table
 from policytree.exceptions import BalanceWarning, OverlapWarning
 from policytree.plotting import OverlapDisplay
@@ -80,7 +80,7 @@ def thirds(rewards, effect) -> pd.DataFrame:
         parts = {}
         for k, label in enumerate(("bottom", "middle", "top")):
             here = third == k
-            parts[k] = policy_difference(TRAIN, "control", rewards[here])
+            parts[k] = policy_value(TRAIN, rewards[here], baseline="control")
             row |= {label: parts[k].value, f"{label} SE": parts[k].standard_error}
         row["top - bottom"] = parts[2].value - parts[0].value
         row["its SE"] = float(np.hypot(parts[2].standard_error, parts[0].standard_error))
@@ -149,16 +149,16 @@ def survey_row(label: str, kind: str, keep: np.ndarray, data: dict, judge: dict,
     covariates = pd.concat([here["X"], here["W"]], axis=1)
     balance = balance_table(T, X=covariates, propensity=estimator.propensity_)
     means = here["Y"].groupby(T).mean()
-    effects = {"all": policy_difference(TRAIN, "control", rewards)}
+    effects = {"all": policy_value(TRAIN, rewards, baseline="control")}
     for estimand, treated in (("treated", TRAIN), ("overlap", None)):
         other = RewardEstimator(estimand=estimand, treated=treated, random_state=0).fit(**here)
-        effects[estimand] = average_effect(other.rewards_, TRAIN, "control", population=other.population_)
+        effects[estimand] = policy_value(TRAIN, other.rewards_, baseline="control", population=other.population_)
     # Not an effect on anybody: scores with floored propensities, weighed by the floored propensities.
     weight = estimator.propensity_[TRAIN]
-    wrong = policy_difference(TRAIN, "control", rewards, sample_weight=weight)
+    wrong = policy_value(TRAIN, rewards, baseline="control", sample_weight=weight)
     tree = PolicyTree(max_depth=2, min_samples_leaf=40).fit(here["X"], rewards)
     sent = tree.predict(judge["X"])
-    worth = policy_difference(sent, TRAIN, judged)
+    worth = policy_value(sent, judged, baseline=TRAIN)
     own = label == "experiment"  # its tree would be judged on the rows that chose it
     return {
         "controls": label,

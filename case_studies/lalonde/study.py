@@ -2,7 +2,7 @@
 
 Public interface used: load_dataset, MatchingRewards, row_costs, OptimalTreeClassifier (solvers direct, duplication,
 sampling; guessed thresholds), RewardEstimator, PolicyTree, DRPolicyTree, heterogeneity_test, cross_val_policy_value,
-policy_value, policy_difference, leaf_summary, PolicyValueDisplay. The second half of the study is in
+policy_value, leaf_summary, PolicyValueDisplay. The second half of the study is in
 comparison.py.
 """
 
@@ -25,7 +25,6 @@ from policytree import (
     cross_val_policy_value,
     heterogeneity_test,
     leaf_summary,
-    policy_difference,
     policy_value,
 )
 from policytree.plotting import PolicyValueDisplay
@@ -276,13 +275,13 @@ def show_values(study, sample: Sample, rewards, arms) -> None:
         value = policy_value(arms[rule].to_numpy(), rewards)
         rows[rule] = {"value": value.value, "lower": value.lower, "upper": value.upper}
         if rule != "always training":
-            difference = policy_difference(arms[rule].to_numpy(), TRAIN, rewards)
+            difference = policy_value(arms[rule].to_numpy(), rewards, baseline=TRAIN)
             rows[rule] |= {"minus always training": difference.value, "diff. lower": difference.lower,
                            "diff. upper": difference.upper}  # fmt: skip
         rows[rule]["trained %"] = 100 * (arms[rule] == TRAIN).mean()
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
     study.table(table, f"held_out_values_{sample.name}", digits=0)
-    deep = policy_difference(arms["direct, depth 4"].to_numpy(), arms["direct, depth 2"].to_numpy(), rewards)
+    deep = policy_value(arms["direct, depth 4"].to_numpy(), rewards, baseline=arms["direct, depth 2"].to_numpy())
     study.show(f"Exact label trees, depth 4 minus depth 2: {deep.value:,.0f} dollars a man "
                f"[{deep.lower:,.0f}, {deep.upper:,.0f}].\n")  # fmt: skip
     shown = table[~table.index.str.contains("guessed")].rename(

@@ -1,7 +1,7 @@
 """NHEFS: what quitting smoking does to weight, for whom, and how sure one can be without an experiment.
 
-Public interface used: load_dataset, check_study, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
-CovariateBalanceDisplay, policy_difference, average_effect, heterogeneity_test, DRPolicyTree, PolicyTree,
+Public interface used: load_dataset, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
+CovariateBalanceDisplay, policy_value, heterogeneity_test, DRPolicyTree, PolicyTree,
 cross_val_policy_value, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
 confounders in confounding.py.
 """
@@ -20,14 +20,12 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     Study,
-    average_effect,
-    check_study,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
     honest_leaf_summary,
     load_dataset,
-    policy_difference,
+    policy_value,
 )
 from policytree.diagnostics import balance_table, overlap_table
 from policytree.evaluation.estimates import Estimate, influence_estimate
@@ -65,9 +63,10 @@ def show_check(study, data: Study, raw: pd.DataFrame) -> None:
     groups = Y.groupby(T)
     counts = pd.DataFrame({"people": groups.size(), "mean change of weight, kg": groups.mean()})
     study.table(counts.rename_axis(None), "people", digits=2)
-    study.show(check_study(Y, T, X=data.X, W=data.W))
+    study.show(data.check())
     study.show(f"\nThe same check if columns measured after the decision slip in ({', '.join(AFTER)}):")
-    study.show(check_study(Y, T, X=pd.concat([data.X, raw[AFTER]], axis=1), W=data.W))
+    later = data.table.assign(**{name: raw[name] for name in AFTER})
+    study.show(data.replace(table=later, covariates=[*data.covariates, *AFTER]).check())
 
 
 def show_overlap(study, data: Study, fitted: RewardEstimator) -> None:
@@ -91,12 +90,12 @@ def show_effects(study, data: Study, fitted: RewardEstimator) -> None:
     study.heading("3. What quitting adds to weight by 1982, kilograms")
     rows = {
         "no adjustment": raw_difference(data),
-        "everybody, doubly robust": policy_difference(QUIT, SMOKE, fitted.rewards_),
+        "everybody, doubly robust": policy_value(QUIT, fitted.rewards_, baseline=SMOKE),
     }
     for name, estimand, treated in (("those who quit", "treated", QUIT), ("where either was likely", "overlap", None)):
         study.step(f"effect on {name}")
         other = RewardEstimator(estimand=estimand, treated=treated, random_state=0).fit(data)
-        rows[name] = average_effect(other.rewards_, QUIT, SMOKE, population=other.population_)
+        rows[name] = policy_value(QUIT, other.rewards_, baseline=SMOKE, population=other.population_)
     table = pd.DataFrame({name: [e.value, e.lower, e.upper] for name, e in rows.items()}).T
     published = pd.DataFrame({f"published, {name}": values for name, values in PUBLISHED.items()}).T
     whole = pd.concat([table, published]).set_axis(["effect", "lower", "upper"], axis=1)
@@ -154,7 +153,7 @@ def leaf_effects(honest, data: Study) -> pd.DataFrame:
     rows, leaves = [], sorted(set(leaf_of))
     for leaf in leaves:
         here = leaf_of == leaf
-        effect = policy_difference(QUIT, SMOKE, gross[here], level=1 - 0.05 / len(leaves))
+        effect = policy_value(QUIT, gross[here], baseline=SMOKE, level=1 - 0.05 / len(leaves))
         advice = SHOWN[tree.predict(X[here])[0]]
         rows.append({"people": int(here.sum()), "where": path_to(tree.tree_, leaf), "advice": advice,
                      "quitting adds": effect.value, "lower": effect.lower, "upper": effect.upper})  # fmt: skip
@@ -196,7 +195,7 @@ def show_worths(study, data: Study, held) -> None:
         row = {"price": price, "asks about": ", ".join(sorted(tree.get_used_features()))}
         row["helped %"] = 100 * float((tree.predict(judges) == SMOKE).mean())
         for other in (QUIT, SMOKE):
-            gap = policy_difference(tree.predict(judges), other, net)
+            gap = policy_value(tree.predict(judges), net, baseline=other)
             row |= {f"tree - all {other}": gap.value, f"{other} lower": gap.lower, f"{other} upper": gap.upper}
         rows.append(row)
     study.show(

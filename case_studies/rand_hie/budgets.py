@@ -1,7 +1,7 @@
 """RAND: the rule that brings most visits to a doctor if it may cost so many dollars more than the 95% plan for all.
 
 Public interface used: RewardEstimator, PolicyTree (Budget, MaxShare), budget_path,
-held_out_rewards, policy_spend, policy_shares, policy_difference.
+held_out_rewards, policy_value.
 """
 
 from __future__ import annotations

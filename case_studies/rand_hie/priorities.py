@@ -8,7 +8,7 @@ from __future__ import annotations
 import pandas as pd
 from whom_first import compared
 
-from policytree import RewardEstimator, held_out_rewards, policy_difference
+from policytree import RewardEstimator, held_out_rewards, policy_value
 from policytree.evaluation import qini_curve
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 
@@ -108,7 +108,7 @@ def _show_noise(study, visits: HeldOutRewards, spending: HeldOutRewards, frame: 
     )
     own = qini_curve(visits.outcomes, visits, spending.outcomes, cost_scores=spending, baseline=OTHERS)
     cheapest = own.policy_at(own.spend[0])
-    more = policy_difference(cheapest, OTHERS, spending.rewards, groups=spending.groups)
+    more = policy_value(cheapest, spending.rewards, baseline=OTHERS, groups=spending.groups)
     study.show(
         f"Everybody on the plan that looks cheapest for them by predicted spending: {more.value:.0f} dollars a "
         f"person-year [{more.lower:.0f}, {more.upper:.0f}] more than the {OTHERS} plan for all."

@@ -1,6 +1,6 @@
 """RAND: how far those who refused a plan, or left it, could undo that free care brings more visits and costs more.
 
-Public interface used: RewardEstimator, policy_difference, marginal_sensitivity, omitted_variable_bounds.
+Public interface used: RewardEstimator, policy_value, marginal_sensitivity, omitted_variable_bounds.
 """
 
 from __future__ import annotations

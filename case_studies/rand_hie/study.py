@@ -1,6 +1,6 @@
 """RAND Health Insurance Experiment: which of five plans for whom, as the worth of a doctor's visit moves.
 
-Public interface used: load_dataset, RewardEstimator, PolicyTree, policy_value, policy_difference, and of
+Public interface used: load_dataset, RewardEstimator, PolicyTree, policy_value, and of
 policytree.evaluation repeated_estimate and compare_with_best; in priorities.py rankings and cost curves.
 """
 
@@ -17,7 +17,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from policytree import DRPolicyTree, PolicyTree, RewardEstimator, load_dataset, policy_difference, policy_value
+from policytree import DRPolicyTree, PolicyTree, RewardEstimator, load_dataset, policy_value
 from policytree.evaluation.estimates import Estimate, repeated_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best
 from policytree.exceptions import OverlapWarning
@@ -121,7 +121,7 @@ def show_plans(study, frame, rewards) -> None:
         for plan, (visits, spending) in PUBLISHED.items()
     }
     study.table(pd.DataFrame.from_dict(shares, orient="index"), "published", digits=2)
-    visits, dollars = (policy_difference("free", "95%", rewards[o], groups=frame["household"]) for o in OUTCOMES)
+    visits, dollars = (policy_value("free", rewards[o], baseline="95%", groups=frame["household"]) for o in OUTCOMES)
     price, low, high = ratio(dollars, visits, frame["household"])
     study.show(
         f"Free care instead of 95 %: {visits.value:.2f} more visits [{visits.lower:.2f}, {visits.upper:.2f}] for "
@@ -240,7 +240,7 @@ def show_values(study, frame, repetitions) -> pd.DataFrame:
 
     def difference(price, leaf, plan) -> Estimate:
         parts = [
-            policy_difference(plans[price, leaf], plan, worth(rewards, price), groups=frame["household"])
+            policy_value(plans[price, leaf], worth(rewards, price), baseline=plan, groups=frame["household"])
             for rewards, plans in repetitions
         ]
         return repeated_estimate(parts, FOLDS)

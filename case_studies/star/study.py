@@ -1,6 +1,6 @@
 """Small classes in Tennessee: who gains, what a percentile point costs, and whom to seat first if seats are few.
 
-Public interface used: RewardEstimator (propensity by school), MayBeMissing, policy_difference, heterogeneity_test,
+Public interface used: RewardEstimator (propensity by school), MayBeMissing, policy_value, heterogeneity_test,
 held_out_rewards, rank_average_treatment_effect; prices and trees are in ../worth.py.
 """
 
@@ -14,7 +14,7 @@ import pandas as pd
 from whom_first import compared
 from worth import Worths, show_prices, show_trees, show_values
 
-from policytree import RewardEstimator, Study, held_out_rewards, heterogeneity_test, policy_difference
+from policytree import RewardEstimator, Study, held_out_rewards, heterogeneity_test, policy_value
 from policytree.datasets.files import packaged_frame
 from policytree.evaluation.estimates import Estimate, influence_estimate
 from policytree.study import MayBeMissing
@@ -132,13 +132,13 @@ def show_effects(study, frame: pd.DataFrame, fitted: RewardEstimator) -> pd.Data
     study.heading("2. What small classes and aides add, percentile points")
     rewards, school, rows = fitted.rewards_, frame["school"], []
     for arm in (SMALL, AIDE):
-        gap = policy_difference(arm, REGULAR, rewards, groups=school)
+        gap = policy_value(arm, rewards, baseline=REGULAR, groups=school)
         rows.append({"class": arm, "children": "all", "n": len(frame), "adds": gap.value, "lower": gap.lower,
                      "upper": gap.upper, "means within schools": without_school(frame, arm),
                      "published": PUBLISHED.get(arm, np.nan)})  # fmt: skip
     for name, (column, value) in SHOWN_GROUPS.items():
         mask = (frame[column] == value).to_numpy()
-        gap = policy_difference(SMALL, REGULAR, rewards[mask], groups=school[mask])
+        gap = policy_value(SMALL, rewards[mask], baseline=REGULAR, groups=school[mask])
         rows.append({"class": SMALL, "children": name, "n": int(mask.sum()), "adds": gap.value, "lower": gap.lower,
                      "upper": gap.upper})  # fmt: skip
     table = pd.DataFrame(rows)
@@ -178,7 +178,7 @@ def show_lost(study, frame: pd.DataFrame, fitted: RewardEstimator) -> None:
     for name, filled in (("bad", np.where(small, low, high)), ("good", np.where(small, high, low))):
         known = frame.assign(points=frame["points"].fillna(pd.Series(filled)))
         again = RewardEstimator(random_state=0).fit(as_study(known).replace(outcome="points"))
-        gap = policy_difference(SMALL, REGULAR, again.rewards_, groups=frame["school"])
+        gap = policy_value(SMALL, again.rewards_, baseline=REGULAR, groups=frame["school"])
         study.show(
             f"Children without a score, a {name} case for small classes ({low:.1f} points or {high:.1f}, the tenth and "
             f"the ninetieth of a hundred children): {gap.value:.2f} [{gap.lower:.2f}, {gap.upper:.2f}]"

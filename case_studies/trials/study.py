@@ -1,6 +1,6 @@
 """Is a rule better than one treatment for all? Twenty-two public trials, by one setting written down beforehand.
 
-Public interface used: Study, Event, MayBeMissing, TimeToEvent, DRPolicyTree, cross_val_policy_value, average_effect.
+Public interface used: Study, Event, MayBeMissing, TimeToEvent, DRPolicyTree, cross_val_policy_value, policy_value.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, Study, average_effect, cross_val_policy_value
+from policytree import DRPolicyTree, Study, cross_val_policy_value, policy_value
 from policytree.datasets.files import packaged_file, packaged_frame
 from policytree.study import Event, MayBeMissing, TimeToEvent
 
@@ -312,7 +312,9 @@ def judged(study, make: Callable[[], Study]) -> dict:
     seen, control = data.observed, data.control
     out = {"trial": make.__name__, "people": seen.n}
     for k, label in enumerate(label for label in seen.treatments if label != control):
-        effect = average_effect(model.rewards_, label, control, groups=seen.groups, sample_weight=seen.sample_weight)
+        effect = policy_value(
+            label, model.rewards_, baseline=control, groups=seen.groups, sample_weight=seen.sample_weight
+        )
         study.show(f"{label} less {control}: {effect.value:.3f} [{effect.lower:.3f}, {effect.upper:.3f}]")
         if not k:
             out |= {"effect": effect.value, "from": effect.lower, "to": effect.upper}

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from two_decisions.designs import CHANCES, SECOND, best_first, best_second, trial, true_value
 
 from policytree import DRPolicyTree
-from policytree.plotting import RegimeDisplay
+from policytree.plotting.regimes import RegimeDisplay
 from policytree.regimes import RegimeReport, TreatmentRegime, cross_val_regime_value
 
 PEOPLE, SMALLEST = 800, 30

@@ -14,7 +14,7 @@ from policytree.cli.study_options import StudyOptions
 from policytree.common.lazy import ended_by_ctrl_c
 
 
-@takes_options("exclude", "offer_cost")
+@takes_options("exclude", "offer_cost", otherwise="as in the design")
 def evaluate(
     tree: Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")],
     data: Annotated[

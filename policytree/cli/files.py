@@ -23,14 +23,16 @@ from policytree.common.validation import is_real
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.summary import TRAINING_ROWS, LeafValue, leaf_values
-from policytree.evaluation.policy_value.verdict import Reason
+from policytree.evaluation.policy_value.verdict import Reason, recommends
 from policytree.evaluation.stability.tables import fragile_text
 from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.regimes.export import FORMAT as REGIME
+from policytree.regimes.export import regime_from_dict
 from policytree.report.content import Content, Picture
 from policytree.report.sections.answer import NO_VALUE
 from policytree.report.sections.offers import summary_of
+from policytree.report.sections.people import BASELINE
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
@@ -56,6 +58,8 @@ PURPOSES = {
     "leaves.csv": "who is in each leaf, and every treatment's value there",
     "sequences.csv": "how many people followed each sequence of treatments",
     "values.csv": "the tables of held-out values and of optimism",
+    "people.csv": "who was studied, by treatment (Table 1)",
+    "tables.tex": "the tables of the report for a paper",
     "report.txt": "the report as text",
     "report.json": "the report as data, for `policytree report` and for programs",
 }
@@ -96,7 +100,7 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
     if study.observed.times is not None or study.observed.instrument is not None:
         what = study.value
     title = " ".join(f"{study.treatment.column} to {study.ways.way} {what}".split())
-    if result.values is not None and not result.values.verdict.use_tree:
+    if report.verdict is not None and not recommends(report.verdict.rule, report.verdict.reason, [report.tree]):
         title += "\nNot recommended."
     title += f"\n{verdict}"
     files = {}
@@ -113,8 +117,12 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
         "leaves.csv": for_spreadsheets(leaf_file(result.leaves)),
         "report.html": report.to_html().encode(),
         "report.txt": report.to_text().encode(),
+        "tables.tex": report.to_latex().encode(),
         "report.json": (text_with_checksum(report.to_dict(), indent=1) + "\n").encode(),
     }
+    for caption, table in report.tables():
+        if caption == BASELINE:
+            files["people.csv"] = for_spreadsheets(table)
     if result.values is not None:
         optimism = result.values.optimism_frame().drop(columns="held_out_value")
         files["values.csv"] = for_spreadsheets(result.values.to_frame().join(optimism))
@@ -180,6 +188,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
         "covariates": list(study.covariates),
         "confounders": list(study.confounders),
         "cluster": study.cluster,
+        "strata": list(study.strata),
         "weights": study.weights,
         "propensity": study.propensity_text,
         "reading": origin.reading.saved,
@@ -398,12 +407,9 @@ def saved_verdict(data: dict[str, Any]) -> str:
     verdict = data.get("verdict")
     if not isinstance(verdict, dict) or not isinstance(verdict.get("sentence"), str):
         return ""
-    recommended = verdict.get("reason") in (Reason.TREE_BETTER.value, Reason.TREE_BETTER_THAN_REFERENCE.value)
-    for_all = (Reason.TREATMENT_BETTER.value, Reason.TREATMENT_BEST.value)
-    if not recommended and verdict.get("reason") in for_all and not is_regime(data):
-        tree = from_dict(data)
-        recommended = {f"always {tree.actions[k]}" for k in tree.action[tree.is_leaf]} == {verdict.get("rule")}
-    return ("" if recommended else "Not recommended. ") + verdict["sentence"]
+    reason = next((each for each in Reason if each.value == verdict.get("reason")), Reason.UNCLEAR)
+    trees = [tree for _, tree in regime_from_dict(data)] if is_regime(data) else [from_dict(data)]
+    return ("" if recommends(verdict.get("rule"), reason, trees) else "Not recommended. ") + verdict["sentence"]
 
 
 def read_report(path: str | os.PathLike) -> Content:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import traceback
@@ -12,28 +11,12 @@ import typer
 from typer.core import TyperGroup
 
 from policytree.cli.streams import output_failure
+from policytree.cli.wording import in_options
 from policytree.data.features import shown
 from policytree.exceptions import InputError
 
 FAILED, BAD_INPUT, INTERRUPTED, READER_GONE = 1, 2, 130, 141
 EXAMPLE = "policytree design --dataset rand-hie"
-OPTIONS = {
-    "T": "--treatment", "Y": "--outcome", "sample_weight": "--weights", "groups": "--cluster", "strata": "--strata",
-    "event": "--event-column", "entry": "--entry-column", "instrument": "--instrument",
-}  # fmt: skip
-ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)}) \(column ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)")
-SPELT = {"sample_weight": "--weights", "n_jobs": "--jobs", "feature_costs": "--feature-cost"}
-SPELT |= {"MaxShare": "--max-share", "MinShare": "--min-share", "ExpectedCost": "--max-expected-cost"}
-SPELT |= {"feature_groups": "--feature-group", "budget_costs": "--budget-cost"} | {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        "repeated_features", "max_share", "min_share", "min_samples_leaf", "max_leaf_nodes", "time_limit",
-        "min_samples_per_treatment", "root_feature", "split_features", "max_depth",
-    )
-}  # fmt: skip
-ALONE = re.compile(rf"(?<![\w'\"-])({'|'.join(SPELT)})\b(?![='\"]| \(column)")
-BEGINNING = re.compile(r"\A(T|Y|groups|strata|event|entry|instrument) (?=ha|ho|is |must )")
-ROW = re.compile(r"\brow (\d+)\b(?! below)")
 EXIT_CODES = (
     "Exit codes: 0 all done; 1 something failed that should not (add --debug for the traceback); 2 the data, a file or "
     "an option cannot be used, or the result cannot be printed; 130 interrupted, no file was written; 141 whoever read "
@@ -110,21 +93,6 @@ def explain(error: BaseException, *, debug: bool) -> int:
     hint = "" if debug else " Add --debug to see where; please report it."
     _say("Unexpected error", f"{type(error).__name__}: {str(error).rstrip('.')}.{hint}")
     return FAILED
-
-
-def in_options(message: str) -> str:
-    """A message about a column that names Python's argument, with the option in its place, and rows as files have them.
-
-    Rows are counted from 0 in Python, and from the line below the header in files.
-    """
-
-    def named(found: re.Match) -> str:
-        word = "Column" if found.start() == 0 else "column"
-        return f"{word} {found[2]} ({OPTIONS[found[1]]})"
-
-    said = ARGUMENT.sub(named, ALONE.sub(lambda found: SPELT[found[1]], message))
-    said = BEGINNING.sub(lambda found: f"{OPTIONS[found[1]]} ", said)
-    return said if said == message else ROW.sub(lambda row: f"row {int(row[1]) + 1:,} below the header", said)
 
 
 def unprinted() -> int:

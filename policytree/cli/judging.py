@@ -126,8 +126,7 @@ def judge(
         beside = _data_beside(origin, further, groups, level)
         print_json(_data(study, values, verdict, opinions, words, said) | beside)
         return
-    assigned = "offers" if offered else "treatment"
-    other = tuple(Words(each.compared_with(verdict, assigned)) for each in opinions)
+    other = tuple(Words(each.compared_with(verdict)) for each in opinions)
     table = Section("values", f"Value on the rows of {Path(data).name}", (rules_table(values), Words(words)))
     means = () if check is None else (make_means_section(described, check, fitted),)
     outcomes = further_section(further, limits)
@@ -370,7 +369,8 @@ def _opinions(
     found = []
     for of, learner in fitted.second_best_learners_.items():
         other = clone(fitted).set_params(**{f"model_{MIXTURES[of]}": learner})
-        found.append(SecondOpinion(of, LEARNERS_OF[of][learner], _values(study, rules, other, level)[0].verdict))
+        about = study.observed.assigned if of == "treatment" else of
+        found.append(SecondOpinion(of, about, LEARNERS_OF[of][learner], _values(study, rules, other, level)[0].verdict))
     return tuple(found)
 
 

@@ -83,7 +83,7 @@ def limits_of(roles: Any, frame: pd.DataFrame) -> Limits:
 
     Parameters
     ----------
-    roles : Roles
+    roles : StudyOptions
         Its ``limit``, ``at_least``, ``also``, ``parity``, ``value_parity``, ``worst_group`` and ``subgroups``.
     frame : DataFrame
 

@@ -23,13 +23,15 @@ def asked(metavar: str, help_text: str, panel: str, default: Any = None) -> Any:
     return field(default=default, metadata={"metavar": metavar, "help": help_text, "panel": panel})
 
 
-def takes_options(*leave_out: str) -> Callable[[Command], Command]:
+def takes_options(*leave_out: str, otherwise: str = "") -> Callable[[Command], Command]:
     """Decorator of commands: an argument whose type is a dataclass of such fields becomes an option for each.
 
     Parameters
     ----------
     *leave_out : str
         Fields that the command does not know.
+    otherwise : str
+        What holds where the user says nothing, in place of what help says after "Default:".
     """
 
     def decorate(command: Command) -> Command:
@@ -50,7 +52,7 @@ def takes_options(*leave_out: str) -> Callable[[Command], Command]:
 
         parameters: list[inspect.Parameter] = []
         for name, one in own.parameters.items():
-            parameters += map(_parameter, groups[name][1]) if name in groups else [one]
+            parameters += [_parameter(each, otherwise) for each in groups[name][1]] if name in groups else [one]
         called.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters} | {"return": None}
         return called
@@ -58,11 +60,14 @@ def takes_options(*leave_out: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def _parameter(said: Field[Any]) -> inspect.Parameter:
+def _parameter(said: Field[Any], otherwise: str) -> inspect.Parameter:
     """An option of a command."""
     names = (option(said.name),) if said.default is False else ()  # no --no-...
+    text = said.metadata["help"]
+    if otherwise and said.default is not False:
+        text = f"{text.partition(' Default: ')[0]} Default: {otherwise}."
     given = typer.Option(
-        *names, help=said.metadata["help"], metavar=said.metadata["metavar"] or None,
+        *names, help=text, metavar=said.metadata["metavar"] or None,
         rich_help_panel=said.metadata["panel"], show_default=False,
     )  # fmt: skip
     kind: Any = {"bool": bool, "float | None": float | None}.get(str(said.type), str | None)

@@ -12,9 +12,9 @@ from policytree.cli.study_options import KINDS, StudyOptions, option
 from policytree.cli.tables import number_in
 from policytree.common.option_words import typed
 from policytree.exceptions import InputError, quoted
-from policytree.study import Event, MayBeMissing, Outcome
+from policytree.study import Event, MayBeMissing
 from policytree.study import TimeToEvent as Times
-from policytree.study.outcomes import Number, met
+from policytree.study.outcomes import Number, Outcome, met
 from policytree.study_check.columns import value_text
 from policytree.weighting.study_data import REFUSE, WEIGHT, StudyData
 from policytree.weighting.time_to_event.outcome import RMST, SURVIVAL, TARGETS, TimeToEvent

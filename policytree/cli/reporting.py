@@ -13,7 +13,12 @@ def report(
     saved: Annotated[str, typer.Argument(metavar="REPORT.json", help="A report that `policytree design` saved.")],
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File to write: .html or .txt; printed if left out."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write: .html, .txt, or .tex for its tables; printed if left out.",
+        ),
     ] = None,
     section: Annotated[
         list[str] | None, typer.Option(help="Only this section, by its short name such as values; again for more.")
@@ -21,7 +26,7 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show a saved report again: printed, or as a page or text file."""
+    """Show a saved report again: printed, as a page or text file, or its tables as LaTeX."""
     from dataclasses import replace
 
     from rich.console import Console
@@ -48,5 +53,9 @@ def report(
         from policytree.report.text import to_text
 
         save_text(output, to_text(content))
+    elif output.lower().endswith(".tex"):
+        from policytree.report.latex import to_latex
+
+        save_text(output, to_latex(content))
     else:
-        raise InputError(f"The report '{output}' must end in .html or .txt.")
+        raise InputError(f"The report '{output}' must end in .html, .txt or .tex.")

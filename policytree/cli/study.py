@@ -23,7 +23,7 @@ from policytree.cli.outcomes import (
 from policytree.cli.propensities import propensity_of
 from policytree.cli.reading import Reading
 from policytree.cli.reading import remedy as reading_remedy
-from policytree.cli.study_options import KINDS, StudyOptions, in_options, option, refuse_unnamed
+from policytree.cli.study_options import KINDS, StudyOptions, option, refuse_unnamed
 from policytree.cli.tables import AS_IT_IS, by_treatment, column_names, read_table, require_column
 from policytree.common.number_texts import OTHER, UNITS, number_of, unread
 from policytree.common.option_words import comma_list, typed_list
@@ -34,8 +34,8 @@ from policytree.evaluation.instruments.offer_rule import net_of_uptake
 from policytree.exceptions import InputError, quoted
 from policytree.report.material import About, Described
 from policytree.serialization.labels import label_to_json
-from policytree.study import Assignment, MayBeMissing, Offered, Population
-from policytree.study.assignments import Combined, Given
+from policytree.study import MayBeMissing, Offered, Population
+from policytree.study.assignments import Assignment, Combined, Given
 from policytree.study.columns import default_covariates, holds_tables
 from policytree.study.outcomes import Number
 from policytree.study.study import Study, columns_in
@@ -323,27 +323,24 @@ def _made(
     for name in (*covariates, *confounders):
         if pd.api.types.is_float_dtype(frame[name]):
             refuse_infinite(frame[name], "a covariate")
-    try:
-        study = Study(
-            frame,
-            treatment=_assignment(treatments, options.instrument),
-            outcome=kind_of_outcome(options),
-            direction=options.direction,
-            covariates=covariates,
-            confounders=confounders,
-            propensity=propensity,
-            randomized=propensity is not None or options.randomized or None,
-            cluster=options.cluster,
-            strata=column_names(options.strata, "--strata", frame),
-            weights=options.weights,
-            arm_costs=arm_costs,
-            further_outcomes=limits.outcomes,
-            subgroups=limits.subgroups,
-            unit=unit,
-            name=source,
-        )
-    except InputError as error:
-        raise InputError(in_options(str(error))) from error
+    study = Study(
+        frame,
+        treatment=_assignment(treatments, options.instrument),
+        outcome=kind_of_outcome(options),
+        direction=options.direction,
+        covariates=covariates,
+        confounders=confounders,
+        propensity=propensity,
+        randomized=propensity is not None or options.randomized or None,
+        cluster=options.cluster,
+        strata=column_names(options.strata, "--strata", frame),
+        weights=options.weights,
+        arm_costs=arm_costs,
+        further_outcomes=limits.outcomes,
+        subgroups=limits.subgroups,
+        unit=unit,
+        name=source,
+    )
     offer_costs = _costs_of_offers(study, offer_costs, options.taker_cost)
     origin = Origin(source, (*_notes(study, options), *notes), limits, offer_costs, options.taker_cost or 0.0)
     if not options.taker_cost:

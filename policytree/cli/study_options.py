@@ -5,14 +5,11 @@ Imports nothing heavy. ``tests/cli/test_study_options.py`` holds both together.
 
 from __future__ import annotations
 
-import ast
-import re
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
 from policytree.cli.option_fields import asked, option
-from policytree.common.option_words import typed
 from policytree.exceptions import InputError
 
 # By the arguments of Study: the options that say them.
@@ -50,32 +47,7 @@ KINDS: dict[str, dict[str, str]] = {
     "Combined": {"of": "treatment"},
     "Population": {"people": "target_people"},  # and weights, in Python only
 }  # fmt: skip
-
-
-_OPTIONS = {name: option(options[0]) for name, options in STUDY.items() if options}
-_OPTIONS |= {field: option(name) for field, name in KINDS["TimeToEvent"].items() if name}
-_OPTIONS |= {"offer": "--instrument", "instrument": "--instrument", "target": "--target"}
-_OPTIONS |= {"missing_outcome": "--missing-outcome"}
-_NAMES = "|".join(sorted(_OPTIONS, key=len, reverse=True))
-_SAID = re.compile(
-    rf"(?P<role>(?<=\()(?:{_NAMES})(?=\)| of ))"  # Column 'x' (covariates)
-    rf"|(?P<value>\b(?!horizon\b)(?:{_NAMES})=(?P<text>'[^']*'|[\w.+-]*[\w]))"  # such as cause='2'
-    rf"|(?P<first>^(?:{_NAMES})(?= (?:and|names|must|is|has|gives|never)\b))"  # propensity has no ...
-    r"|(?P<other>(?<=\band )cause(?= both)|(?<=[Ww]ith )cause\b|(?<=leave )(?:happened|cause|exclude)\b"
-    r"|(?<=by )(?:exclude|covariates)\b|(?<=, or )outcome(?= names))"
-)
-
-
-def in_options(sentence: str) -> str:
-    """A sentence about arguments of ``Study`` and its kinds, in the words of the command line."""
-
-    def said(found: re.Match[str]) -> str:
-        if found["value"]:
-            name, _, text = found["value"].partition("=")
-            return f"{_OPTIONS[name]} {typed(ast.literal_eval(text) if text[0] == chr(39) else text)}"
-        return _OPTIONS[found[0]]
-
-    return _SAID.sub(said, sentence)
+IN_PYTHON_ONLY = ("Rewards", "Label", "Unassigned")  # kinds that commands do not take
 
 
 COLUMN, COLUMNS = "COLUMN", "COLUMNS"
@@ -108,9 +80,9 @@ class StudyOptions:
     )
     target: str | None = _said(
         "TARGET",
-        "Of times to an event, what counts: rmst (mean time without event up to the horizon, the default) or survival "
-        "(share without event); with --cause years_lost (mean time lost to it, the default then) or "
-        "cumulative_incidence (share with an event of it). For whom the rule is: --target-people.",
+        "Of times to an event, what counts: rmst (mean time without event up to the horizon) or survival (share "
+        "without event); with --cause years_lost (mean time lost to it) or cumulative_incidence (share with an event "
+        "of it). Default: rmst; with --cause years_lost.",
     )
     cause: str | None = _said(
         "VALUE",

@@ -20,7 +20,7 @@ PICTURE_KINDS = ("png", "pdf", "svg")
 OTHER_KINDS = (".parquet", ".pq", ".xlsx", ".gz", ".bz2", ".xz", ".zip", ".zst")
 
 
-@takes_options()
+@takes_options(otherwise="as in the design")
 def predict(
     tree: TreeArgument,
     data: Annotated[str, typer.Argument(metavar="DATA.csv", help="Table, as for design, with the tree's columns.")],
@@ -106,8 +106,11 @@ def show(
         proofs = proofs if isinstance(proofs, list) and len(proofs) == len(stages) else [None] * len(stages)
         if as_json:
             parts = zip(stages, proofs, strict=True)
-            print_json({"stages": [{"name": n, "tree": to_dict(t), "certificate": proof} for (n, t), proof in parts]})
+            found = [{"name": n, "tree": to_dict(t), "certificate": proof} for (n, t), proof in parts]
+            print_json({"stages": found, "verdict": data.get("verdict")})
             return
+        if verdict := saved_verdict(data):
+            typer.echo(f"Verdict: {verdict}\n")
         for k, ((name, each), proof) in enumerate(zip(stages, proofs, strict=True)):
             typer.echo(f"{chr(10) * (k > 0)}{name}\n{export_text(each)}")
             _print_certificate(proof)

@@ -37,6 +37,11 @@ class StudyLike(ABC):
     """What calls take in the place of Y, T, X and the rest: a study, or its checked columns."""
 
     @property
+    def says_potential_outcomes(self) -> bool:
+        """Whether it says what every treatment would bring, or labels, and not what was observed."""
+        return False
+
+    @property
     @abstractmethod
     def data(self) -> Any:
         """The columns by their roles, checked (:class:`policytree.weighting.study_data.StudyData`)."""
@@ -49,6 +54,21 @@ def _refuse_said_by_study(name: str, given: Mapping[str, Any]) -> None:
                 f"{name} takes no {each}, which a study says: make one of a table with named columns, Study(table, "
                 f"{how}, ...), and pass it in place of Y, T and X."
             )
+
+
+def _of_study(study: Any, name: str, parameters: Mapping[str, Parameter], beside: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call that a study stands for, with those beside it."""
+    needed, offered = study.data_arguments(), study.arguments()
+    open_ended = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
+    for each in beside:
+        if offered.get(each) is not None:
+            raise InputError(f"{name} is given a study, which says {each} already; leave {each} out.")
+    for each, value in needed.items():
+        if value is not None and each not in parameters and not open_ended:
+            raise InputError(f"{name} knows no {each}, which the study has; make a study without it.")
+    taken = {each: value for each, value in offered.items() if each in parameters}
+    more = {each: value for each, value in needed.items() if value is not None} if open_ended else {}
+    return {**more, **taken, **beside}
 
 
 def either_order(method: Callable[..., R], takes_study: bool = False) -> Callable[..., R]:
@@ -92,6 +112,33 @@ def either_order(method: Callable[..., R], takes_study: bool = False) -> Callabl
 
 
 study_or_either_order = functools.partial(either_order, takes_study=True)  # of methods that read a study by themselves
+
+
+def takes_study_as_table(fit: Callable[..., R]) -> Callable[..., R]:
+    """Decorator of ``fit(self, X, ...)``: a study of rewards, or of labels, in the place of X stands for all of it.
+
+    Raises
+    ------
+    InputError
+        If the study has outcomes that are neither, says what an argument says as well, something that ``fit`` does not
+        take, or another direction than the estimator.
+    """
+    parameters = inspect.signature(fit).parameters
+
+    @functools.wraps(fit)
+    def called(self: Any, *args: Any, **kwargs: Any) -> R:
+        if len(args) != 1 or not isinstance(args[0], StudyLike):
+            return fit(self, *args, **kwargs)
+        study: Any = args[0]
+        if not study.says_potential_outcomes:
+            raise InputError(
+                f"{type(self).__name__} takes a study whose outcome is Rewards([...]) or a Label(...), and that of "
+                "this one is to be learnt from; DRPolicyTree().fit(study) does so."
+            )
+        study.told(self)
+        return fit(self, **_of_study(study, "fit", parameters, kwargs))
+
+    return called
 
 
 def _is_scikit_learns(n_positional: int, named: Mapping[str, Any]) -> bool:

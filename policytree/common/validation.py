@@ -203,14 +203,27 @@ def sorted_labels(values: np.ndarray) -> np.ndarray:
         return out
 
 
+def place_of(label: Any, labels: Iterable[Any]) -> int | None:
+    """Where a label stands among others: that which equals it, as 1 does 1.0, or else that whose text it is, "1"."""
+    known = list(labels)
+    if label in known:
+        return known.index(label)
+    names = [str(each) for each in known]
+    return names.index(str(label)) if str(label) in names else None
+
+
 def position_of(label, labels: np.ndarray, argument: str) -> int:
-    """Where a label stands among sorted ones, compared as text; the first position if it is None."""
-    names = [str(known) for known in labels]
-    if label is None:
-        return 0
-    if str(label) not in names:
-        raise InputError(f"{argument}={label!r} is not among the treatments; they are {', '.join(names)}.")
-    return names.index(str(label))
+    """Where a label stands among treatments (:func:`place_of`); the first position if it is None.
+
+    Raises
+    ------
+    InputError
+        If it is none of them.
+    """
+    at = 0 if label is None else place_of(label, labels.tolist())
+    if at is None:
+        raise InputError(f"{argument}={label!r} is not among the treatments; they are {', '.join(map(str, labels))}.")
+    return at
 
 
 def treatment_codes(

@@ -26,7 +26,7 @@ class Budget(Constraint):
     ----------
     most : float
         Per person (unit of weight), in the unit of ``budget_costs``, which a study or ``fit`` gives. On other people
-        the tree may spend more, see :func:`policytree.evaluation.policy_spend`.
+        the tree may spend more, see :func:`policytree.policy_value`.
 
     Examples
     --------

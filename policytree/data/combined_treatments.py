@@ -35,7 +35,7 @@ def _folded(level: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CombinedTreatments(Shown):
-    """Several treatments (factors) as combined arms; made by :func:`policytree.combine_treatments`.
+    """Several treatments (factors) as combined arms; what a study with a list of treatments makes of them.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class CombinedTreatments(Shown):
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import combine_treatments
+    >>> from policytree.data.combined_treatments import combine_treatments
     >>> arms = combine_treatments(pd.DataFrame({"drug": [0, 0, 1, 1], "physio": ["no", "yes", "no", "yes"]}))
     >>> arms.labels.tolist(), arms.control
     (['neither', 'physio', 'drug', 'drug + physio'], 'neither')
@@ -91,7 +91,7 @@ class CombinedTreatments(Shown):
         Examples
         --------
         >>> import pandas as pd
-        >>> from policytree import combine_treatments
+        >>> from policytree.data.combined_treatments import combine_treatments
         >>> arms = combine_treatments(pd.DataFrame({"drug": [0, 0, 1, 1], "physio": [0, 1, 0, 1]}))
         >>> arms.propensity({"drug": 0.5, "physio": 0.2})["drug + physio"]
         0.1
@@ -209,7 +209,7 @@ def combine_treatments(T: Any) -> CombinedTreatments:
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import combine_treatments
+    >>> from policytree.data.combined_treatments import combine_treatments
     >>> T = pd.DataFrame({"dose": ["none", "high dose", "low dose", "none"], "physio": [True, True, False, False]})
     >>> combine_treatments(T).labels.tolist()
     ['physio', 'high dose + physio', 'low dose', 'neither']
@@ -228,7 +228,7 @@ def combine_treatments(T: Any) -> CombinedTreatments:
 
 
 def combine_frame(frame: pd.DataFrame, known: Sequence[Any] | None = None) -> CombinedTreatments:
-    """As :func:`policytree.combine_treatments`, of a pandas frame; rows with gaps have no label (None).
+    """As :func:`combine_treatments`, of a pandas frame; rows with gaps have no label (None).
 
     The labels' series is named like the columns, or like the first that has gaps.
 

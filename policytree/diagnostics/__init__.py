@@ -1,5 +1,6 @@
 """Can the data carry the question? Overlap, balance and calibration.
 
+baseline.py           Table 1: who was studied, by treatment
 calibration.py        calibration of nuisance models: propensities and outcome models against out-of-fold
                       observations
 overlap_balance.py    can the data carry the question? Overlap, trimming and balance, as tables with warnings

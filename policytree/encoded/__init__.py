@@ -3,7 +3,6 @@
     source -> tally, scan -> plan -> encode (files of codes) -> streams (tables) -> table_search -> solve.grown -> Tree
                                         on_dask: the same, a partition per task   (no rows)      (one more reading)
 
-sources    where rows come from
 reading    columns as arrays, or one sentence
 tally      what must be known of a column: counts that add up
 scan       the first readings of a source

@@ -7,17 +7,15 @@ was written before the job was stopped is kept, and the same call goes on from t
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from policytree.common.validation import check_count, check_verbose
+from policytree.data.sources import arrow
 from policytree.encoded.jobs import NOTE, FolderJob
 from policytree.encoded.plan import (
     MANIFEST_FIELDS,
@@ -29,10 +27,10 @@ from policytree.encoded.plan import (
     open_encoded,
 )
 from policytree.encoded.reading import (
-    Roles,
-    check_column_name,
-    check_column_names,
+    columns_to_learn,
     encoded_covariate,
+    kinds_of,
+    outcome_to_learn,
     reward_columns,
     row_weights,
 )
@@ -44,7 +42,6 @@ from policytree.encoded.scan import (
     tally_table,
     weighted_rewards,
 )
-from policytree.encoded.sources import Source, arrow, open_source
 from policytree.encoded.store import (
     MANIFEST,
     STATE,
@@ -58,19 +55,17 @@ from policytree.encoded.store import (
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import MAX_BINS
 from policytree.serialization.files import save_bytes
+from policytree.study.outcomes import Label, Rewards
+from policytree.study.study import Study
 
 FILE_ROWS = 1 << 20  # rows of the source to a file; fewer where there are many columns
 FILE_NUMBERS = 1 << 25
 
 
 def encode(
-    source: Any,
-    X: Sequence[str],
+    study: Study,
     *,
     directory: str | os.PathLike,
-    rewards: Sequence[str] | None = None,
-    y: str | None = None,
-    weights: str | None = None,
     max_bins: int = 64,
     overwrite: bool = False,
     n_jobs: int = 1,
@@ -80,19 +75,14 @@ def encode(
 
     Parameters
     ----------
-    source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Parquet, CSV and Arrow files by name, folder or pattern. It is read several times.
-    X : list of str
-        Columns that trees may split on: numbers, or text (categories); missing values are allowed.
+    study : Study
+        Its outcome are :class:`policytree.study.Rewards`, for :class:`policytree.PolicyTree`, or a
+        :class:`policytree.study.Label`, for :class:`policytree.OptimalTreeClassifier`. Covariates are numbers, or text
+        (categories); missing values are allowed. Rows of weight 0 count as absent. The rows, in memory or larger than
+        it, are read several times.
     directory : path
         Folder for the codes, which is made if it does not exist. One byte a feature and row (two if ``max_bins`` is
         above 256), and eight for every treatment and for the weight; of labels a byte or two for the class.
-    rewards : list of str, optional
-        Columns of rewards, one a treatment; for :class:`policytree.PolicyTree`.
-    y : str, optional
-        Column of labels; for :class:`policytree.OptimalTreeClassifier`. Either this or ``rewards``.
-    weights : str, optional
-        Column of weights >= 0; rows of weight 0 count as absent.
     max_bins : int, default 64
         Most codes of a number, missing ones included, 2 to 65,536. Columns of more values are cut at their exact
         quantiles; trees are then proved given these bins, and ``status_`` says so.
@@ -129,40 +119,23 @@ def encode(
     --------
     >>> import tempfile
     >>> import pandas as pd
-    >>> from policytree import PolicyTree
+    >>> from policytree import PolicyTree, Study
     >>> from policytree.encoded import encode
+    >>> from policytree.study import Rewards
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = encode(rows, ["age"], rewards=["none", "drug"], directory=folder)
+    ...     data = encode(study, directory=folder)
     ...     PolicyTree(max_depth=1).fit(data).predict(pd.DataFrame({"age": [35, 55]})).tolist()
     ['none', 'drug']
     """
-    roles = _roles(X, rewards, y, weights)
+    outcome_to_learn(study, "Encoded rows")
     check_count(max_bins, "max_bins", 2)
     check_count(n_jobs, "n_jobs", 1)
     check_verbose(verbose)
     if max_bins > MAX_BINS:
         raise InputError(f"max_bins must lie between 2 and {MAX_BINS}; got {max_bins}.")
-    opened = open_source(source)
-    kinds: dict[str, str] = {}
-    for argument, columns in roles.by_argument().items():
-        kinds |= opened.kinds(columns, argument)
-    return _Job(opened, roles, kinds, int(max_bins), Path(directory)).carry_out(overwrite, n_jobs, verbose)
-
-
-def _roles(X, rewards, y, weights) -> Roles:
-    """Check which columns are what."""
-    check_column_names(X, "X")
-    if rewards is not None:
-        check_column_names(rewards, "rewards")
-    if (rewards is None) == (y is None):
-        raise InputError("Give either rewards, one column a treatment, or y, a column of labels.")
-    check_column_name(y, "y")
-    check_column_name(weights, "weights")
-    twice = set(X) & {*(rewards or ()), y, weights}
-    if twice:
-        raise InputError(f"Column {min(map(str, twice))!r} is in X and has another role as well; leave it out of X.")
-    return Roles(tuple(X), tuple(rewards or ()), y, weights)
+    return _Job(study, int(max_bins), Path(directory)).carry_out(overwrite, n_jobs, verbose)
 
 
 class _Job(FolderJob):
@@ -172,11 +145,14 @@ class _Job(FolderJob):
     what, doing, again = "encoded rows", "encoding", "encode the source again"
     fields: ClassVar = {MANIFEST: MANIFEST_FIELDS, STATE: STATE_FIELDS, NOTE: NOTE_FIELDS}
 
-    def __init__(self, source: Source, roles: Roles, kinds: dict, max_bins: int, directory: Path):
-        file_rows = max(1, min(FILE_ROWS, FILE_NUMBERS // len(roles.columns)))
-        asked = {"version": VERSION, "max_bins": max_bins, "roles": dataclasses.asdict(roles)}
-        super().__init__(source, roles.columns, file_rows, directory, json.loads(json.dumps(asked)))
-        self.roles, self.kinds, self.max_bins = roles, kinds, max_bins
+    def __init__(self, study: Study, max_bins: int, directory: Path):
+        columns, source = columns_to_learn(study), study.source
+        self.study, self.kinds, self.max_bins = study, kinds_of(study, source, columns), max_bins
+        file_rows = max(1, min(FILE_ROWS, FILE_NUMBERS // len(columns)))
+        roles = [[*study.covariates], repr(study.outcome), study.weights, study.direction]
+        super().__init__(
+            source, columns, file_rows, directory, {"version": VERSION, "max_bins": max_bins, "roles": roles}
+        )
 
     def whole(self) -> EncodedData | None:
         """What this very job has written before; None if files of it were damaged since."""
@@ -225,14 +201,14 @@ class _Job(FolderJob):
         tally = Tally()
         self.total = self.source.count_rows()
         for first_row, table in self.tables("Reading values"):
-            tally.merge(tally_table(table, self.roles, self.kinds, first_row, self.each))
+            tally.merge(tally_table(table, self.study, self.kinds, first_row, self.each))
         self.total = tally.rows
         if tally.rows == 0:
             raise InputError("The source has no rows; there is nothing to encode.")
         if tally.n_rows == 0:
             raise InputError("weights are zero in all rows; give at least some rows weight.")
-        cuts = find_quantiles(tally, self.roles, self.max_bins, self.tables, self.each)
-        return make_plan(self.roles, self.kinds, tally, cuts, self.max_bins)
+        cuts = find_quantiles(tally, self.study, self.max_bins, self.tables, self.each)
+        return make_plan(self.study, self.kinds, tally, cuts, self.max_bins)
 
     # --- files of rows ---
 
@@ -259,22 +235,22 @@ class _Job(FolderJob):
 
     def _file(self, plan: Plan, table: Any, first_row: int) -> tuple[bytes, dict]:
         """What is to be written of a table, and its note."""
-        content, least, inexact, rows = encode_table(plan, self.roles, table, first_row, self.each)
+        content, least, inexact, rows = encode_table(plan, self.study, table, first_row, self.each)
         note = {"file": rows_file(first_row // self.file_rows), "rows": rows, "crc": zlib.crc32(content)}
         return content, note | {"least": least_to_json(least), "inexact": inexact}
 
 
 def encode_table(
-    plan: Plan, roles: Roles, table: Any, first_row: int, each
+    plan: Plan, study: Study, table: Any, first_row: int, each
 ) -> tuple[bytes, list[np.ndarray], int, int]:
     """A table as the content of a file; smallest values of codes, how many losses were rounded, and its rows."""
-    codes, numbers, least, inexact = code_table(plan, roles, table, first_row, each)
+    codes, numbers, least, inexact = code_table(plan, study, table, first_row, each)
     return pack(codes, numbers), least, inexact, codes.shape[1]
 
 
-def code_table(plan: Plan, roles: Roles, table: Any, first_row: int, each):
+def code_table(plan: Plan, study: Study, table: Any, first_row: int, each):
     """Codes and numbers, as files have them, of rows of positive weight; smallest values of codes; rounded losses."""
-    weight = row_weights(table, roles, first_row)
+    weight = row_weights(table, study.weights, first_row)
     if weight is not None and not (weight > 0).all():
         table = table.filter(arrow().array(weight > 0))
         weight = weight[weight > 0]
@@ -288,12 +264,13 @@ def code_table(plan: Plan, roles: Roles, table: Any, first_row: int, each):
 
     least = each(fill, range(len(plan.codings)))
     weights = np.empty((0, table.num_rows)) if weight is None else weight[None]
-    if plan.of_labels:
-        codes[-1] = label_places(table.column(roles.y), plan.labels)
+    if isinstance(study.outcome, Label):
+        codes[-1] = label_places(table.column(study.outcome.column), plan.labels)
         numbers = weights
         scaled = np.ldexp(np.ones(table.num_rows) if weight is None else weight, plan.relative.exponent)[None]
     else:
-        rewards = weighted_rewards(reward_columns(table, roles, first_row), weight)
+        assert isinstance(study.outcome, Rewards), "checked before"
+        rewards = weighted_rewards(reward_columns(table, study.outcome, first_row), weight)
         numbers = np.vstack([rewards, weights])
         scaled = scaled_rewards(rewards, plan.relative.exponent)
     inexact = int((np.rint(scaled) != scaled).any(axis=0).sum())

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from policytree.common.progress import stage_progress
-from policytree.encoded.sources import Source
+from policytree.data.sources import Source
 from policytree.encoded.store import MANIFEST, STATE, json_object, read_json, save_json
 from policytree.exceptions import InputError
 from policytree.serialization.locks import LOCK, lock_folder, unlock_folder

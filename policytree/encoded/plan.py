@@ -23,6 +23,7 @@ from policytree.serialization.schema import (
     flag,
     many,
     matching,
+    one_of,
     optional,
     real,
     record,
@@ -49,6 +50,7 @@ class Plan:
     total_weight: float
     n_rows: int
     thinned: tuple[int, ...]
+    direction: str | None
 
     @property
     def dtype(self) -> np.dtype:
@@ -99,6 +101,7 @@ _PLAN = record(
         "features": many(feature_from_json, 1), "codings": many(_coding), "labels": many(any_label, 1),
         "label_dtype": text, "of_labels": flag, "weighted": flag, "relative": many(real(), 2, 2),
         "total_weight": real(0.0), "n_rows": whole(1), "thinned": many(whole()),
+        "direction": optional(one_of("maximize", "minimize")),
     }
 )  # fmt: skip
 
@@ -185,6 +188,7 @@ def encoded_data(directory: Path, plan: Plan, least: list[np.ndarray], inexact: 
         plan.total_weight,
         inexact,
         plan.thinned,
+        plan.direction,
         tuple(stored),
     )
 
@@ -210,10 +214,13 @@ def open_encoded(directory: str | os.PathLike) -> EncodedData:
     --------
     >>> import tempfile
     >>> import pandas as pd
+    >>> from policytree import Study
     >>> from policytree.encoded import encode, open_encoded
+    >>> from policytree.study import Rewards
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = encode(rows, ["age"], rewards=["none", "drug"], directory=folder)
+    ...     data = encode(study, directory=folder)
     ...     open_encoded(folder).n_rows
     ...
     4

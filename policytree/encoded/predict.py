@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.validation import check_count
-from policytree.encoded.sources import arrow, open_source
+from policytree.data.sources import READ_ROWS, arrow, open_source
 from policytree.exceptions import InputError
 from policytree.serialization import whole_file
 
@@ -23,7 +23,7 @@ def predict_to_file(
     *,
     keep: Sequence[str] = (),
     column: str = "prediction",
-    batch_rows: int = 1 << 18,
+    batch_rows: int = READ_ROWS,
 ) -> Path:
     """Predict rows of a source a batch at a time, and write what is predicted to a Parquet or CSV file.
 

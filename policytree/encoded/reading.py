@@ -1,9 +1,7 @@
-"""Columns of Arrow tables as plain arrays: numbers, categories, labels, rewards, weights; or one sentence why not."""
+"""Columns of a study as arrays: numbers, categories, labels, rewards, weights; or one sentence why not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,60 +9,75 @@ import numpy as np
 from policytree.common.validation import WEIGHT_RANGE
 from policytree.data.feature_encoder import refuse_large_integers
 from policytree.data.features import CATEGORICAL, Feature
-from policytree.encoded.sources import NUMBER, arrow, kind_of
-from policytree.exceptions import InputError, quoted
+from policytree.data.sources import NUMBER, Source, arrow, kind_of
+from policytree.exceptions import InputError
+from policytree.study.outcomes import Label, Rewards
+from policytree.study.study import Study
 
 MOST_CLASSES = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """What the columns of a source are for.
+# Fields of a study that trees from rewards or labels do not read, and what to do instead.
+UNREAD = {
+    "strata": "they matter for standard errors in memory only; leave them out",
+    "arm_costs": "subtract costs from the columns of rewards, or fit a table in memory",
+    "budget_costs": "fit a table in memory, where a Budget can be kept to",
+    "further_outcomes": "fit a table in memory, where rules can be limited by them",
+    "subgroups": "fit a table in memory, where groups can be compared",
+}
 
-    Attributes
+
+def refuse_unread(study: Study, fields: dict[str, str], what: str) -> None:
+    """Refuse what a study says and a reader does not read: no part of a study is ignored."""
+    for field, remedy in fields.items():
+        value = getattr(study, field)
+        if value is not None and value != () and value != {}:
+            raise InputError(f"{what} do not read {field} of a study; {remedy}.")
+
+
+def outcome_to_learn(study: Study, what: str) -> Rewards | Label:
+    """The rewards or labels of a study, of which trees are made; one sentence for outcomes that are neither.
+
+    Parameters
     ----------
-    X : tuple of str
-        What trees may split on.
-    rewards : tuple of str
-        One column per treatment; empty if there are labels.
-    y : str or None
-        Labels.
-    weights : str or None
+    study : Study
+    what : str
+        Who reads them, in the plural: "Encoded rows".
     """
-
-    X: tuple[str, ...]
-    rewards: tuple[str, ...] = ()
-    y: str | None = None
-    weights: str | None = None
-
-    def by_argument(self) -> dict[str, list[str]]:
-        """The columns that each argument names."""
-        return {
-            "X": list(self.X),
-            "rewards": list(self.rewards),
-            "y": [] if self.y is None else [self.y],
-            "weights": [] if self.weights is None else [self.weights],
-        }
-
-    @property
-    def columns(self) -> list[str]:
-        """All of them, each once."""
-        return list(dict.fromkeys(name for names in self.by_argument().values() for name in names))
+    if not isinstance(study, Study):
+        raise InputError(f"{what} come from a Study(table, outcome=Rewards([...])) or Label(...); got {study!r:.80}.")
+    outcome = study.outcome
+    if not isinstance(outcome, Rewards | Label):
+        raise InputError(
+            f"{what} hold rewards or labels, and the outcome of this study is {type(outcome).__name__}"
+            f"({outcome.column!r}); score it first, scores = policytree.encoded.stream_rewards(RewardEstimator(), "
+            "study, directory=...), and pass scores.learning."
+        )
+    refuse_unread(study, UNREAD, what)
+    return outcome
 
 
-def check_column_names(columns: Any, argument: str, *, empty: bool = False) -> None:
-    """Refuse what is no list of names of columns, each once; ``empty``: whether it may name none."""
-    named = isinstance(columns, Sequence) and not isinstance(columns, str) and all(isinstance(c, str) for c in columns)
-    if not named or not (columns or empty):
-        raise InputError(f"{argument} must be a list of column names; got {quoted(columns)}.")
-    if len(set(columns)) < len(columns):
-        raise InputError(f"{argument} names a column twice; name each once.")
+def columns_to_learn(study: Study) -> list[str]:
+    """The columns that trees from rewards or labels are made of, each once."""
+    weights = [] if study.weights is None else [study.weights]
+    return list(dict.fromkeys([*study.covariates, *study.outcome.columns().values(), *weights]))
 
 
-def check_column_name(column: Any, argument: str, *, none: bool = True) -> None:
-    """Refuse what is no name of a column; ``none``: whether None is one."""
-    if not isinstance(column, str) and not (none and column is None):
-        raise InputError(f"{argument} must be the name of a column; got {quoted(column)}.")
+def kinds_of(study: Study, source: Source, columns: list[str]) -> dict[str, str]:
+    """Kinds of some columns of a study in a source, or one sentence that names the role.
+
+    Outcomes, weights, probabilities and entries are numbers, but for columns of labels.
+    """
+    found: dict[str, str] = {}
+    for role, column in study.roles:
+        if column not in columns:
+            continue
+        kind = source.kinds([column], role)[column]
+        number = role.split()[0] in ("outcome", "weights", "propensity", "entry", "reward")
+        if number and column not in study.outcome.labelled and kind != NUMBER:
+            raise InputError(f"Column {column!r} of {role} holds {kind}; it must hold numbers.")
+        found[column] = kind
+    return found
 
 
 def numbers(column: Any) -> np.ndarray:
@@ -76,19 +89,19 @@ def numbers(column: Any) -> np.ndarray:
 
 
 def covariate(table: Any, name: str) -> np.ndarray:
-    """A numeric column of X as float64, missing values as NaN; refuses infinite ones."""
+    """A numeric covariate as float64, missing values as NaN; refuses infinite ones."""
     column = table.column(name)
     if arrow().types.is_integer(column.type):
         extremes = arrow().compute.min_max(column).as_py()
-        refuse_large_integers(extremes["min"], extremes["max"], name, "X")
+        refuse_large_integers(extremes["min"], extremes["max"], name, "covariates")
     x = numbers(column)
     if np.isinf(x).any():
-        raise InputError(f"Column {name!r} of X holds infinite values; replace them by numbers or by missing values.")
+        raise InputError(f"Covariate {name!r} holds infinite values; replace them by numbers or by missing values.")
     return x
 
 
 def encoded_covariate(table: Any, feature: Feature) -> np.ndarray:
-    """A column of X as float64: numbers, or positions of categories; NaN where missing."""
+    """A covariate as float64: numbers, or positions of categories; NaN where missing."""
     if feature.kind != CATEGORICAL:
         return covariate(table, feature.name)
     return positions(table.column(feature.name), list(feature.categories))
@@ -118,16 +131,16 @@ def value_counts(column: Any) -> dict:
     return {value: count for value, count in pairs if value is not None and value == value}
 
 
-def row_weights(table: Any, roles: Roles, first_row: int) -> np.ndarray | None:
+def row_weights(table: Any, weights: str | None, first_row: int) -> np.ndarray | None:
     """Weights of the rows, >= 0; None if there are none."""
-    if roles.weights is None:
+    if weights is None:
         return None
-    w = numbers(table.column(roles.weights))
+    w = numbers(table.column(weights))
     bad = np.flatnonzero(~np.isfinite(w) | (w < 0))
     if len(bad):
         what = "a negative value" if np.isfinite(w[bad[0]]) else "a missing or infinite value"
         raise InputError(
-            f"Column {roles.weights!r} of weights has {what} in row {first_row + bad[0]}; weights must be numbers >= 0."
+            f"Column {weights!r} of weights has {what} in row {first_row + bad[0]}; weights must be numbers >= 0."
         )
     return w
 
@@ -143,10 +156,10 @@ def check_weights(largest: float) -> None:
         )
 
 
-def reward_columns(table: Any, roles: Roles, first_row: int) -> np.ndarray:
+def reward_columns(table: Any, rewards: Rewards, first_row: int) -> np.ndarray:
     """Rewards (K, m) of the rows, finite."""
-    out = np.empty((len(roles.rewards), table.num_rows))
-    for row, name in zip(out, roles.rewards, strict=True):
+    out = np.empty((len(rewards.of), table.num_rows))
+    for row, name in zip(out, rewards.of, strict=True):
         row[:] = numbers(table.column(name))
         bad = np.flatnonzero(~np.isfinite(row))
         if len(bad):
@@ -157,14 +170,14 @@ def reward_columns(table: Any, roles: Roles, first_row: int) -> np.ndarray:
     return out
 
 
-def label_counts(table: Any, roles: Roles) -> dict:
+def label_counts(table: Any, label: Label) -> dict:
     """How often each label occurs; refuses missing ones and numbers that are none."""
-    column = table.column(roles.y)
+    column = table.column(label.column)
     counts = value_counts(column)
     if sum(counts.values()) < len(column):
-        raise InputError("Input y contains NaN or infinity; drop the rows without a class.")
+        raise InputError(f"The labels {label.column!r} contain NaN or infinity; drop the rows without a class.")
     if any(isinstance(v, float) and not v.is_integer() for v in counts):
-        raise InputError(f"Column {roles.y!r} of y holds numbers with fractions, which are no classes; give labels.")
+        raise InputError(f"The labels {label.column!r} are numbers with fractions, which are no classes; give labels.")
     if len(counts) > MOST_CLASSES:
-        raise InputError(f"Column {roles.y!r} of y holds more than {MOST_CLASSES:,} classes; is it the right column?")
+        raise InputError(f"The labels {label.column!r} are more than {MOST_CLASSES:,} classes; is it the right column?")
     return counts

@@ -15,24 +15,27 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from sklearn.utils import check_random_state
 
 from policytree.common.validation import is_real, sorted_labels
+from policytree.data.sources import arrow
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
 from policytree.encoded.hazards import Completion, fit_completion, hazard_rows
 from policytree.encoded.jobs import NOTE, FolderJob
 from policytree.encoded.nuisance_models import Batch, Model, ObservationModel, fit_models
 from policytree.encoded.plan import CRC
-from policytree.encoded.reading import MOST_CLASSES, check_weights, value_counts
-from policytree.encoded.sources import Source, arrow
+from policytree.encoded.reading import MOST_CLASSES, check_weights, kinds_of, value_counts
 from policytree.encoded.store import MANIFEST, STATE, crc_of
 from policytree.encoded.study_rows import (
-    AskedOutcome,
-    StudyColumns,
+    columns_of_study,
+    columns_to_score,
     covariate_frame,
     draw_keys,
+    horizon_of,
     known_propensities,
     observed_rows,
+    outcome_frame,
     outcomes,
     times_of,
     times_of_sample,
@@ -55,6 +58,8 @@ from policytree.serialization.schema import (
     refuse_repeated,
     whole,
 )  # fmt: skip
+from policytree.study.outcomes import TimeToEvent
+from policytree.study.study import Study
 from policytree.weighting.completion import complete_missing
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.learners import one_thread
@@ -67,7 +72,7 @@ from policytree.weighting.nuisances import (
 from policytree.weighting.propensities import propensity_matrix, warn_if_clipped, warn_if_unobserved, warn_of_small
 from policytree.weighting.reward_arguments import check_parameters, refuse_infinite_rewards, resolve_scheme
 from policytree.weighting.scheme import Nuisances, Scheme
-from policytree.weighting.study_data import WEIGHT, refuse_unseen_arms
+from policytree.weighting.study_data import refuse_unseen_arms
 from policytree.weighting.time_to_event.outcome import refuse_late_entries
 
 FILE_ROWS = 1 << 18  # rows of the source to a file
@@ -89,6 +94,8 @@ class Sizes:
         Different outcomes, while they are few.
     n_missing : int
         Rows without an outcome.
+    met : DataFrame or None
+        Columns of the outcome, a row for every value of those that hold labels.
     """
 
     outcomes: Smallest
@@ -98,6 +105,7 @@ class Sizes:
     rows: int = 0
     largest_weight: float = 0.0
     n_missing: int = 0
+    met: pd.DataFrame | None = None
 
     @property
     def treatments(self) -> np.ndarray:
@@ -108,6 +116,12 @@ class Sizes:
         """The different outcomes, sorted; where there are many, some of them."""
         return np.array(sorted(self.values))
 
+    def meet(self, frame: pd.DataFrame, labelled: list[str]) -> None:
+        """Note which labels there are: what they mean depends on those of all rows."""
+        if labelled:
+            known = frame if self.met is None else pd.concat([self.met, frame])
+            self.met = known.drop_duplicates(labelled)
+
     def add_outcomes(self, y: np.ndarray) -> None:
         """Note which outcomes there are, as long as there are few."""
         if len(self.values) <= MAX_CLASSES:
@@ -116,14 +130,12 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked for, beside the source: see :func:`policytree.encoded.stream_rewards`."""
+    """What is asked for: see :func:`policytree.encoded.stream_rewards`."""
 
     estimator: Any
-    columns: StudyColumns
-    kinds: dict[str, str]
+    study: Study
     held_out: float
     fit_rows: int
-    outcome: AskedOutcome
 
 
 _SEED, _TIME = whole(0, 2**31), optional(real(0.0))
@@ -186,9 +198,11 @@ class RewardJob(FolderJob):
     some_missing: bool  # whether some row has no outcome
     completion: Completion | None = None  # where outcomes are times
 
-    def __init__(self, source: Source, ask: Ask, directory: Path, asked: dict):
-        super().__init__(source, ask.columns.all(), FILE_ROWS, directory, asked)
-        self.ask, self.study, self.n_folds = ask, ask.columns, int(ask.estimator.cv)
+    def __init__(self, ask: Ask, directory: Path, asked: dict):
+        columns, source = columns_to_score(ask.study), ask.study.source
+        super().__init__(source, columns, FILE_ROWS, directory, asked)
+        self.ask, self.study, self.n_folds = ask, ask.study, int(ask.estimator.cv)
+        self.kinds = kinds_of(ask.study, source, columns)
 
     def whole(self) -> dict[str, Any] | None:
         """The manifest that this very job has written before; None if files of it were damaged since."""
@@ -221,7 +235,7 @@ class RewardJob(FolderJob):
     # --- who learns, and in which fold ---
 
     def _keys(self, table: Any, first_row: int) -> np.ndarray:
-        return draw_keys(table, self.study, self.ask.kinds, first_row)
+        return draw_keys(table, self.study, self.kinds, first_row)
 
     def _places(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Fold of every row, and whether it is held out."""
@@ -233,21 +247,23 @@ class RewardJob(FolderJob):
 
     def _sizes(self) -> Sizes:
         per_fold = -(-self.ask.fit_rows // (self.n_folds - 1))
-        sizes, names = Sizes(Smallest(per_fold), Smallest(per_fold)), self.study
-        for first_row, table in self.tables("Reading treatments", columns=names.of_study()):
-            y, seen = outcomes(table, names, first_row, self.ask.outcome.missing_outcome)
+        sizes, study = Sizes(Smallest(per_fold), Smallest(per_fold)), self.study
+        treatment = study.treatment.column
+        for first_row, table in self.tables("Reading treatments", columns=columns_of_study(study)):
+            y, seen = outcomes(table, study, self.kinds, first_row)
+            sizes.meet(outcome_frame(table, study, self.kinds), study.outcome.labelled)
             sizes.add_outcomes(y[seen])
             sizes.n_missing += int((~seen).sum())
-            if names.event is not None:
-                self._check_times(table, first_row, weights_of(table, names, first_row))
-            labels = [*value_counts(table.column(names.treatment))]
+            if isinstance(study.outcome, TimeToEvent):
+                self._check_times(horizon_of(study), table, first_row, weights_of(table, study, first_row))
+            labels = [*value_counts(table.column(treatment))]
             if len(sizes.counts.keys() | {*labels}) > MOST_CLASSES:
                 raise InputError(
-                    f"Column {names.treatment!r} of treatment holds more than {MOST_CLASSES:,} values; is it the right "
+                    f"Column {treatment!r} of treatment holds more than {MOST_CLASSES:,} values; is it the right "
                     "column?"
                 )
-            arm = treatment_positions(table, names.treatment, labels, first_row)
-            weight = weights_of(table, names, first_row)
+            arm = treatment_positions(table, treatment, labels, first_row)
+            weight = weights_of(table, study, first_row)
             fold, out = self._places(self._keys(table, first_row))
             bits = self._row_bits(table, first_row)
             for f in range(self.n_folds):
@@ -261,9 +277,8 @@ class RewardJob(FolderJob):
             sizes.largest_weight = max(sizes.largest_weight, 0.0 if weight is None else float(weight.max()))
         return sizes
 
-    def _check_times(self, table: Any, first_row: int, weight: np.ndarray | None) -> None:
-        horizon = self.ask.outcome.horizon
-        times = times_of(table, self.study, self.ask.outcome, first_row, horizon=horizon or np.inf)
+    def _check_times(self, horizon: float | None, table: Any, first_row: int, weight: np.ndarray | None) -> None:
+        times = times_of(table, self.study, self.kinds, first_row, horizon=horizon or np.inf)
         if horizon is not None and times.entry is not None:
             late = times.entry >= horizon
             refuse_late_entries(int((late if weight is None else late & (weight > 0.0)).sum()), horizon)
@@ -271,6 +286,8 @@ class RewardJob(FolderJob):
     def _check(self, sizes: Sizes) -> None:
         if sizes.rows == 0:
             raise InputError("The source has no rows; there is nothing to score.")
+        if sizes.met is not None:
+            self.study.outcome.arguments(sizes.met)  # whether labels mean something is decided by all of them
         self.some_missing = sizes.n_missing > 0
         if self.some_missing:
             n_seen = np.array([sizes.counts[label].sum() for label in self.treatments.tolist()])
@@ -279,8 +296,8 @@ class RewardJob(FolderJob):
             check_weights(sizes.largest_weight)
         if len(self.treatments) < 2:
             raise InputError(
-                f"Column {self.study.treatment!r} of treatment holds {self.treatments[0]!s} only; rewards compare "
-                "at least two."
+                f"Column {self.study.treatment.column!r} of treatment holds {self.treatments[0]!s} only; rewards "
+                "compare at least two."
             )
         for label, count in sizes.counts.items():
             if (count == count.sum()).any():
@@ -301,8 +318,8 @@ class RewardJob(FolderJob):
     @property
     def copied(self) -> list[str]:
         """Columns that stand beside the rewards."""
-        c = self.study
-        some = [*c.X, c.treatment, c.weights, c.groups]
+        study = self.study
+        some = [*study.covariates, study.treatment.column, study.weights, study.cluster]
         return list(dict.fromkeys(name for name in some if name is not None))
 
     # --- models ---
@@ -333,7 +350,8 @@ class RewardJob(FolderJob):
     def _complete_sample(self, sample: Batch) -> Batch:
         """Fit hazards to a part of the sample, and complete the outcomes of all of it by them."""
         estimator = self.ask.estimator
-        stacks = resolve_hazards(estimator.model_event, estimator.model_censoring, self.study.entry is not None)
+        entry = "entry" in self.study.outcome.columns()
+        stacks = resolve_hazards(estimator.model_event, estimator.model_censoring, entry)
         with ExitStack() as stack:
             if self.stage is not None:
                 stack.enter_context(self.stage("Fitting hazards", None))
@@ -368,7 +386,7 @@ class RewardJob(FolderJob):
 
     def _sample(self, sizes: Sizes) -> Batch:
         """The rows that models are fitted to, and covariates as numbers, learnt from them."""
-        names, pa = self.study, arrow()
+        study, kinds, pa = self.study, self.kinds, arrow()
         by_arm = [
             [sizes.outcomes.threshold((label, f)) for f in range(self.n_folds)] for label in self.treatments.tolist()
         ]
@@ -378,10 +396,10 @@ class RewardJob(FolderJob):
             keys = self._keys(table, first_row)
             fold, out = self._places(keys)
             bits = self._row_bits(table, first_row)
-            arm = treatment_positions(table, names.treatment, self.treatments.tolist(), first_row)
+            arm = treatment_positions(table, study.treatment.column, self.treatments.tolist(), first_row)
             of_outcomes, of_propensity = bits <= most[arm, fold], bits <= most_of_all[fold]
             if self.some_missing:
-                of_outcomes &= outcomes(table, names, first_row, WEIGHT)[1]
+                of_outcomes &= outcomes(table, study, kinds, first_row)[1]
             use = np.flatnonzero((of_outcomes | of_propensity) & ~out)
             arrays = (arm[use], fold[use], of_outcomes[use], of_propensity[use], keys[use], bits[use])
             kept.append((table.take(pa.array(use)), arrays))
@@ -390,28 +408,28 @@ class RewardJob(FolderJob):
             np.concatenate(each) for each in zip(*(a for _, a in kept), strict=True)
         )
         del kept
-        X, W = (covariate_frame(table, which, self.ask.kinds) for which in (names.X, names.W))
+        X, W = (covariate_frame(table, which, kinds) for which in (study.covariates, study.confounders))
         self.covariates = Covariates.fit(X, W)
-        groups = None if names.groups is None else np.unique(key, return_inverse=True)[1]
-        Z, (y, seen) = self.covariates.matrix(X, W), outcomes(table, names, 0, self.ask.outcome.missing_outcome)
-        sample = Batch(Z, y, arm, fold, weights_of(table, names, 0), groups, of_outcomes, of_propensity, seen)
-        if names.event is None:
+        groups = None if study.cluster is None else np.unique(key, return_inverse=True)[1]
+        Z, (y, seen) = self.covariates.matrix(X, W), outcomes(table, study, kinds, 0)
+        sample = Batch(Z, y, arm, fold, weights_of(table, study, 0), groups, of_outcomes, of_propensity, seen)
+        if not isinstance(study.outcome, TimeToEvent):
             return sample
-        use, asked, n_arms = np.flatnonzero(of_outcomes), self.ask.outcome, len(self.treatments)
-        horizon = times_of_sample(table.take(pa.array(use)), names, asked, arm[use], self.treatments).horizon
+        use, n_arms = np.flatnonzero(of_outcomes), len(self.treatments)
+        horizon = times_of_sample(table.take(pa.array(use)), study, kinds, arm[use], self.treatments).horizon
         of_hazards = np.zeros(len(y), dtype=bool)
         of_hazards[use] = hazard_rows(bits[use], arm[use], fold[use], n_arms, self.n_folds, self.ask.fit_rows)
-        return replace(sample, times=times_of(table, names, asked, horizon=horizon), in_hazards=of_hazards)
+        return replace(sample, times=times_of(table, study, kinds, horizon=horizon), in_hazards=of_hazards)
 
     def _batch(self, table: Any, first_row: int, fold: np.ndarray) -> Batch:
         """Rows of a table; outcomes as they were observed."""
-        names = self.study
-        X, W = (covariate_frame(table, which, self.ask.kinds) for which in (names.X, names.W))
-        arm = treatment_positions(table, names.treatment, self.treatments.tolist(), first_row)
-        y, seen = outcomes(table, names, first_row, self.ask.outcome.missing_outcome)
-        weight, times = weights_of(table, names, first_row), None
+        study, kinds = self.study, self.kinds
+        X, W = (covariate_frame(table, which, kinds) for which in (study.covariates, study.confounders))
+        arm = treatment_positions(table, study.treatment.column, self.treatments.tolist(), first_row)
+        y, seen = outcomes(table, study, kinds, first_row)
+        weight, times = weights_of(table, study, first_row), None
         if self.completion is not None:
-            times = times_of(table, names, self.ask.outcome, first_row, horizon=self.completion.horizon)
+            times = times_of(table, study, kinds, first_row, horizon=self.completion.horizon)
         return Batch(self.covariates.matrix(X, W), y, arm, fold, weight, seen=seen, times=times)
 
     def _batches(self) -> Iterator[Batch]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 import pickle
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +14,19 @@ from sklearn.base import clone
 
 from policytree.common.executors import check_executor
 from policytree.common.validation import check_count, check_verbose, is_real
-from policytree.encoded.reading import check_column_name, check_column_names
 from policytree.encoded.reward_job import Ask, RewardJob
-from policytree.encoded.sources import open_source
-from policytree.encoded.study_rows import AskedOutcome, StudyColumns
+from policytree.encoded.study_rows import check_scored
 from policytree.exceptions import InputError, quoted
+from policytree.study.outcomes import Rewards, TimeToEvent
+from policytree.study.study import Study
 from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.reward_arguments import is_instrumental
-from policytree.weighting.study_data import check_outcome_arguments
-from policytree.weighting.time_to_event.outcome import check_horizon, resolve_target
+from policytree.weighting.time_to_event.outcome import resolve_target
 
-VERSION = 1
+VERSION = 2  # 1: columns by their roles, without kinds
 BY_ROW = (DirectMethod, DoublyRobust, InversePropensity)  # schemes that score each row by itself, unless normalised
 
 
@@ -45,10 +41,9 @@ class StreamedRewards:
         Columns of the files, one a treatment.
     treatments : list
         The treatments, in the same order.
-    learning, held_out : list of Path
-        Parquet files of the rows that learn, and of those that are held out: X, treatment, weights, groups, ``fold``
-        (-1 where held out), and the rewards. Sources for :func:`policytree.encoded.encode` and
-        :func:`policytree.encoded.streamed_policy_values`.
+    learning_files, held_out_files : list of Path
+        Parquet files of the rows that learn, and of those that are held out: covariates, treatment, weights, clusters,
+        ``fold`` (-1 where held out), and the rewards.
     n_learning, n_held_out : int
         Rows.
     n_clipped : int
@@ -63,32 +58,59 @@ class StreamedRewards:
     >>> import tempfile
     >>> import numpy as np, pandas as pd
     >>> from sklearn.linear_model import LinearRegression
-    >>> from policytree import RewardEstimator
+    >>> from policytree import RewardEstimator, Study
     >>> from policytree.encoded import stream_rewards
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame({"age": rng.integers(20, 80, 400), "drug": rng.choice(["no", "yes"], 400)})
     >>> rows["gain"] = (rows.drug == "yes") * 1.0
+    >>> study = Study(rows, treatment="drug", outcome="gain", covariates=["age"], propensity=0.5)
+    >>> estimator = RewardEstimator(LinearRegression(), cv=2, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     scores = stream_rewards(
-    ...         RewardEstimator(LinearRegression(), cv=2, random_state=0), rows, ["age"], outcome="gain",
-    ...         treatment="drug", propensity=0.5, directory=folder,
-    ...     )
+    ...     scores = stream_rewards(estimator, study, directory=folder)
+    ...     scores.learning.outcome
     ...
-    >>> scores.treatments, scores.rewards
-    (['no', 'yes'], ['no', 'yes'])
+    Rewards(of=('no', 'yes'))
     """
 
     directory: Path
     rewards: list[str]
     treatments: list
-    learning: list[Path]
-    held_out: list[Path]
+    learning_files: list[Path]
+    held_out_files: list[Path]
     n_learning: int
     n_held_out: int
     n_clipped: int
     n_raised: int = 0
     horizon: float | None = None
     target: str | None = None
+    study: Study | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def learning(self) -> Study:
+        """The rows that learn, with their rewards as outcomes: what :func:`policytree.encoded.encode` takes."""
+        return self._of(self.learning_files)
+
+    @property
+    def held_out(self) -> Study:
+        """The rows held out, likewise: what :func:`policytree.encoded.streamed_policy_values` takes.
+
+        Raises
+        ------
+        InputError
+            If no rows were held out.
+        """
+        if not self.held_out_files:
+            raise InputError("No rows were held out; score them with held_out= above 0.")
+        return self._of(self.held_out_files)
+
+    def _of(self, files: list[Path]) -> Study:
+        study = self.study
+        assert study is not None, "of which these are the rewards"
+        return Study(
+            files, treatment=study.treatment, outcome=Rewards(self.rewards), direction=study.direction,
+            covariates=study.covariates, control=study.control, cluster=study.cluster, weights=study.weights,
+            randomized=study.randomized, unit=study.unit, name=study.name,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return (
@@ -99,22 +121,9 @@ class StreamedRewards:
 
 def stream_rewards(
     estimator: Any,
-    source: Any,
-    X: Sequence[str],
+    study: Study,
     *,
-    outcome: str,
-    treatment: str,
     directory: str | os.PathLike,
-    W: Sequence[str] = (),
-    propensity: float | str | Mapping | None = None,
-    weights: str | None = None,
-    groups: str | None = None,
-    event: str | None = None,
-    horizon: float | None = None,
-    target: str | None = None,
-    entry: str | None = None,
-    cause: Any = None,
-    missing_outcome: str = "refuse",
     held_out: float = 0.2,
     fit_rows: int = 1_000_000,
     overwrite: bool = False,
@@ -132,39 +141,13 @@ def stream_rewards(
     estimator : RewardEstimator
         Learners, folds (``cv``, a number), ``min_propensity``, ``min_observed``, ``random_state``, ``executor`` and
         ``method`` ("dr", "ipw" or "regression"). It is not changed.
-    source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Rows, in one of the forms that :func:`policytree.encoded.encode` reads. They are read three times, once more if
-        a learner streams.
-    X : list of str
-        What a tree may look at: numbers or text; missing values are allowed.
-    outcome, treatment : str
-        Columns of the outcome (numbers) and of the treatment received.
+    study : Study
+        Rows in memory or larger than it; they are read three times, once more if a learner streams. Outcomes are
+        numbers, an :class:`policytree.study.Event`, times to an event, or any of these but times with gaps
+        (:class:`policytree.study.MayBeMissing`). The default horizon of times is that of the rows that models are
+        fitted to. Clusters stay together in folds and in what is held out; the time of entry may be a covariate, too.
     directory : path
         Folder for the rewards, which is made if it does not exist.
-    W : list of str
-        Further columns for adjustment only.
-    propensity : optional
-        Known probabilities of treatment: the number 1/2 or a column (two treatments: of the second in sorted order), or
-        a mapping from treatment to a number or a column.
-    weights : str, optional
-        Column of weights >= 0.
-    groups : str, optional
-        Column of clusters, which stay together in folds and in what is held out.
-    event : str, optional
-        ``outcome`` holds times to an event, and this column 1 (or true) where the event was seen, 0 where the row was
-        censored then. With ``cause``, 0 for censored and other values for the causes.
-    horizon : float, optional
-        Time up to which events count. By default the last time at which a tenth of the rows of every treatment, among
-        those that models are fitted to, is still followed, or 95 % of their outcomes are known.
-    target : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
-        What a reward is, as in :meth:`policytree.RewardEstimator.fit`.
-    entry : str, optional
-        Column of the times from which on rows were under observation, before ``outcome``; put it into X or W as well.
-    cause : optional
-        The value of ``event`` that is asked about, where there are several causes.
-    missing_outcome : {"refuse", "weight"}
-        Whether rows without an outcome are refused, or stay: outcomes are then learnt from the others, and their
-        residuals divided by the probability of being seen as well.
     held_out : float in [0, 1), default 0.2
         Share of the rows (or clusters) that is held out.
     fit_rows : int, default 1,000,000
@@ -204,7 +187,7 @@ def stream_rewards(
 
     Times to an event are completed before outcome models see them: each row's by hazards that saw neither its fold nor
     its cluster, as in memory. Here, outcome models learn from completed outcomes alone, and do not mix in what the
-    models of events expect. With ``missing_outcome="weight"``, ``model_observation="auto"`` is a logistic regression.
+    models of events expect. Of missing outcomes, ``model_observation="auto"`` is a logistic regression.
 
     Once is too seldom for some learners: stochastic gradient descent on splines left an interval off the truth at
     1,000,000 rows (``benchmarks/results/larger_than_memory_rewards_streaming.csv``), and not at 5,000,000. If in doubt,
@@ -222,35 +205,27 @@ def stream_rewards(
     --------
     >>> import tempfile
     >>> import numpy as np, pandas as pd
-    >>> from policytree import PolicyTree, RewardEstimator
+    >>> from policytree import PolicyTree, RewardEstimator, Study
     >>> from policytree.encoded import encode, stream_rewards, streamed_policy_values
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame({"age": rng.integers(20, 80, 4000), "drug": rng.choice(["no", "yes"], 4000)})
     >>> rows["gain"] = (rows.drug == "yes") * (rows.age - 50) / 10 + rng.normal(size=4000)
+    >>> study = Study(rows, treatment="drug", outcome="gain", covariates=["age"], propensity=0.5)
+    >>> estimator = RewardEstimator(cv=3, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     scores = stream_rewards(
-    ...         RewardEstimator(cv=3, random_state=0), rows, ["age"], outcome="gain", treatment="drug",
-    ...         propensity=0.5, held_out=0.5, directory=f"{folder}/scores",
-    ...     )
-    ...     data = encode(scores.learning, ["age"], rewards=scores.rewards, directory=f"{folder}/codes")
-    ...     tree = PolicyTree(max_depth=1).fit(data)
-    ...     values = streamed_policy_values(tree, scores.held_out, rewards=scores.rewards)
+    ...     scores = stream_rewards(estimator, study, held_out=0.5, directory=f"{folder}/scores")
+    ...     tree = PolicyTree(max_depth=1).fit(encode(scores.learning, directory=f"{folder}/codes"))
+    ...     values = streamed_policy_values(tree, scores.held_out)
+    ...
     >>> tree.predict(pd.DataFrame({"age": [30, 70]})).tolist()
     ['no', 'yes']
     """
-    single = {
-        "outcome": outcome, "treatment": treatment, "weights": weights, "groups": groups, "event": event,
-        "entry": entry,
-    }  # fmt: skip
-    asked = AskedOutcome(horizon, target, cause, missing_outcome)
-    ask = _ask(estimator, X, W, single, propensity, asked, held_out, fit_rows)
+    ask = _ask(estimator, study, held_out, fit_rows)
     check_count(n_jobs, "n_jobs", 1)
     check_verbose(verbose)
-    opened = open_source(source)
-    ask = dataclasses.replace(ask, kinds=ask.columns.kinds(opened))
-    job = RewardJob(opened, ask, Path(directory), _asked(ask))
+    job = RewardJob(ask, Path(directory), _asked(ask))
     found, directory = job.carry_out(overwrite, n_jobs, verbose), job.directory
-    treatments = found["treatments"]
+    treatments, outcome = found["treatments"], study.outcome
     return StreamedRewards(
         directory,
         [str(label) for label in treatments],
@@ -262,29 +237,23 @@ def stream_rewards(
         found["n_clipped"],
         found["n_raised"],
         found["horizon"],
-        job.ask.outcome.target,
+        resolve_target(outcome.measure, outcome.cause).name if isinstance(outcome, TimeToEvent) else None,
+        study,
     )
 
 
 def _asked(ask: Ask) -> dict:
     """What tells one job from another, as JSON."""
-    roles = dataclasses.asdict(ask.columns)
-    propensity = roles.pop("propensity")
+    study = ask.study
     settings = {name: value for name, value in clone(ask.estimator).get_params().items() if name != "executor"}
-    return json.loads(
-        json.dumps(
-            {
-                "version": VERSION,
-                "roles": roles,
-                "settings": _fingerprint([settings, propensity, ask.outcome.cause]),
-                "horizon": ask.outcome.horizon,
-                "target": ask.outcome.target,
-                "missing_outcome": ask.outcome.missing_outcome,
-                "held_out": ask.held_out,
-                "fit_rows": ask.fit_rows,
-            }
-        )
-    )
+    roles = (study.treatment, study.outcome, study.covariates, study.confounders, study.weights, study.cluster)
+    return {
+        "version": VERSION,
+        "roles": repr(roles),
+        "settings": _fingerprint([settings, study.propensity]),
+        "held_out": ask.held_out,
+        "fit_rows": ask.fit_rows,
+    }
 
 
 def _fingerprint(settings: list) -> str:
@@ -295,44 +264,15 @@ def _fingerprint(settings: list) -> str:
         return secrets.token_hex(16)
 
 
-def _ask(estimator, X, W, single: dict[str, Any], propensity, asked: AskedOutcome, held_out, fit_rows) -> Ask:
-    """Everything that can be checked before the source is opened."""
-    _check_estimator(estimator, propensity)
+def _ask(estimator: Any, study: Study, held_out: float, fit_rows: int) -> Ask:
+    """Everything that can be checked before the rows are read."""
+    check_scored(study)
+    _check_estimator(estimator, study.propensity)
     check_executor(estimator.executor)
-    check_column_names(X, "X")
-    check_column_names(W, "W", empty=True)
-    for name, column in single.items():
-        check_column_name(column, name, none=name not in ("outcome", "treatment"))
-    # Who enters when may well matter for what happens then, so that an entry may be a covariate, too.
-    once = [c for name, c in single.items() if name != "entry" and c is not None]
-    roles = [*X, *W, *once]
-    twice = sorted({c for c in roles if roles.count(c) > 1} | {c for c in once if c == single["entry"]})
-    if twice:
-        raise InputError(f"Column {twice[0]!r} has two roles (X, W, outcome, ...); give it one.")
-    given = [*propensity.values()] if isinstance(propensity, Mapping) else [propensity]
-    if propensity is not None and not all(isinstance(p, str) or is_real(p) for p in given):
-        raise InputError(
-            "propensity must be a number, the name of a column, or a mapping from treatment to either; got "
-            f"{propensity!r}."
-        )
     if not is_real(held_out) or not 0.0 <= held_out < 1.0:
         raise InputError(f"held_out must lie in [0, 1); got {quoted(held_out)}.")
     check_count(fit_rows, "fit_rows", 1)
-    columns = StudyColumns(tuple(X), tuple(W), propensity=propensity, **single)
-    return Ask(estimator, columns, {}, float(held_out), int(fit_rows), _checked_outcome(asked, single))
-
-
-def _checked_outcome(asked: AskedOutcome, single: dict[str, Any]) -> AskedOutcome:
-    """What is asked about outcomes, with the target by its name."""
-    horizon, target, cause = asked.horizon, asked.target, asked.cause
-    of_times = {"horizon": horizon, "target": target, "entry": single["entry"], "cause": cause}
-    check_outcome_arguments(single["event"], asked.missing_outcome, **of_times)
-    if single["event"] is None:
-        return asked
-    if horizon is not None:
-        check_horizon(horizon)
-        horizon = float(horizon)
-    return dataclasses.replace(asked, horizon=horizon, target=resolve_target(target, cause).name)
+    return Ask(estimator, study, float(held_out), int(fit_rows))
 
 
 def _check_estimator(estimator: Any, propensity: Any) -> None:

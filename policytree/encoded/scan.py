@@ -10,11 +10,11 @@ import numpy as np
 
 from policytree.common.validation import sorted_labels
 from policytree.data.features import Feature
+from policytree.data.sources import NUMBER, arrow
 from policytree.encoded.coding import Coding, category_coding, category_feature, number_coding
 from policytree.encoded.plan import Plan, scale_of
 from policytree.encoded.reading import (
     MOST_CLASSES,
-    Roles,
     check_weights,
     covariate,
     label_counts,
@@ -24,10 +24,11 @@ from policytree.encoded.reading import (
     row_weights,
     value_counts,
 )
-from policytree.encoded.sources import NUMBER, arrow
 from policytree.encoded.tally import CategoryTally, Counts, NumberTally, QuantileSearch, cut_values
 from policytree.exceptions import InputError
 from policytree.solvers.core.exact_sums import ExactSum
+from policytree.study.outcomes import Label, Rewards
+from policytree.study.study import Study
 
 MOST_CATEGORIES = 10_000
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], list]  # a map over columns, in threads or not
@@ -73,16 +74,16 @@ class Tally:
         for name, tally in self.columns.items():
             if isinstance(tally, CategoryTally) and len(tally.counts) > MOST_CATEGORIES:
                 raise InputError(
-                    f"Column {name!r} of X has more than {MOST_CATEGORIES:,} categories; leave it out, or put rare "
+                    f"Covariate {name!r} has more than {MOST_CATEGORIES:,} categories; leave it out, or put rare "
                     "ones together."
                 )
         if len(self.labels) > MOST_CLASSES:
-            raise InputError(f"y holds more than {MOST_CLASSES:,} classes; is it the right column?")
+            raise InputError(f"The labels are of more than {MOST_CLASSES:,} classes; is it the right column?")
 
 
-def tally_table(table: Any, roles: Roles, kinds: dict[str, str], first_row: int = 0, each: Each | None = None) -> Tally:
+def tally_table(table: Any, study: Study, kinds: dict[str, str], first_row: int = 0, each: Each | None = None) -> Tally:
     """What a table holds."""
-    weight = row_weights(table, roles, first_row)
+    weight = row_weights(table, study.weights, first_row)
     kept = None if weight is None or (weight > 0).all() else weight > 0
 
     def tally(name: str) -> NumberTally | CategoryTally:
@@ -93,17 +94,18 @@ def tally_table(table: Any, roles: Roles, kinds: dict[str, str], first_row: int 
         return out
 
     run = each or (lambda f, items: [f(item) for item in items])
-    out = Tally(dict(zip(roles.X, run(tally, roles.X), strict=True)), rows=table.num_rows)
+    out = Tally(dict(zip(study.covariates, run(tally, study.covariates), strict=True)), rows=table.num_rows)
     used = table if kept is None else table.filter(arrow().array(kept))
     out.n_rows = used.num_rows
     if weight is not None:
         weight = weight if kept is None else weight[kept]
         out.weight.add(weight)
         out.largest_weight = float(weight.max(initial=0.0))
-    if roles.y is not None:
-        out.labels = label_counts(used, roles)
+    if isinstance(study.outcome, Label):
+        out.labels = label_counts(used, study.outcome)
     elif out.n_rows:
-        rewards = reward_columns(table, roles, first_row)
+        assert isinstance(study.outcome, Rewards), "checked before"
+        rewards = reward_columns(table, study.outcome, first_row)
         rewards = weighted_rewards(rewards if kept is None else rewards[:, kept], weight)
         out.base.add(np.abs(rewards[0]))
         out.relative.add(np.abs(rewards[1:] - rewards[:1]).max(axis=0, initial=0.0))
@@ -131,13 +133,13 @@ def weighted_rewards(rewards: np.ndarray, weight: np.ndarray | None) -> np.ndarr
     return values
 
 
-def make_plan(roles: Roles, kinds: dict[str, str], tally: Tally, cuts: dict[str, np.ndarray], max_bins: int) -> Plan:
+def make_plan(study: Study, kinds: dict[str, str], tally: Tally, cuts: dict[str, np.ndarray], max_bins: int) -> Plan:
     """Decide on codes and scales once all values are known.
 
     ``cuts``: of numeric columns of many values, the largest value of every code but the last.
     """
     features, codings, thinned = [], [], []
-    for j, name in enumerate(roles.X):
+    for j, name in enumerate(study.covariates):
         column = tally.columns[name]
         coding: Coding | None
         if isinstance(column, CategoryTally):
@@ -151,36 +153,37 @@ def make_plan(roles: Roles, kinds: dict[str, str], tally: Tally, cuts: dict[str,
             thinned += [] if kept else [j]
             coding = number_coding(j, largest, column.present, column.missing)
         codings += [coding] if coding is not None else []
-    weighted = roles.weights is not None
+    weighted = study.weights is not None
     if weighted:
         check_weights(tally.largest_weight)
     total = tally.weight.rounded() if weighted else float(tally.n_rows)
-    labels, of_labels = _labels(roles, tally), roles.y is not None
+    labels, of_labels = _labels(study.outcome, tally), isinstance(study.outcome, Label)
     tally.base.rounded()  # refuses rewards that are too large to be added up
     # A row of weight w loses w at most, whatever its class.
     relative = scale_of(total if of_labels else tally.relative.rounded())
     return Plan(
-        tuple(features), tuple(codings), labels, of_labels, weighted, relative, total, tally.n_rows, tuple(thinned)
-    )
+        tuple(features), tuple(codings), labels, of_labels, weighted, relative, total, tally.n_rows, tuple(thinned),
+        study.direction,
+    )  # fmt: skip
 
 
-def _labels(roles: Roles, tally: Tally) -> np.ndarray:
+def _labels(outcome: Any, tally: Tally) -> np.ndarray:
     """Treatments, or classes as in memory."""
-    names = [*tally.labels] if roles.y is not None else list(roles.rewards)
-    if roles.y is not None and len({type(name) for name in names}) == 1:
+    names = [*tally.labels] if isinstance(outcome, Label) else list(outcome.of)
+    if isinstance(outcome, Label) and len({type(name) for name in names}) == 1:
         return sorted_labels(np.array(names))
     labels = np.empty(len(names), dtype=object)
     labels[:] = names
-    return labels if roles.y is None else sorted_labels(labels)
+    return sorted_labels(labels) if isinstance(outcome, Label) else labels
 
 
-def find_quantiles(tally: Tally, roles: Roles, max_bins: int, tables: Tables, each: Each) -> dict[str, np.ndarray]:
+def find_quantiles(tally: Tally, study: Study, max_bins: int, tables: Tables, each: Each) -> dict[str, np.ndarray]:
     """Cut values of numeric columns with more values than are counted one by one; reads the source a few times."""
     searches = quantile_searches(tally, max_bins)
     while open_ := {name: s for name, s in searches.items() if s.result is None}:
         found: dict[str, Any] = {}
         for first_row, table in tables("Locating quantiles"):
-            add_parts(found, read_quantiles(table, open_, roles, first_row, each))
+            add_parts(found, read_quantiles(table, open_, study, first_row, each))
         take_parts(open_, found)
     return {name: s.result for name, s in searches.items() if s.result is not None}
 
@@ -192,10 +195,10 @@ def quantile_searches(tally: Tally, max_bins: int) -> dict[str, QuantileSearch]:
 
 
 def read_quantiles(
-    table: Any, searches: dict[str, QuantileSearch], roles: Roles, first_row: int = 0, each: Each | None = None
+    table: Any, searches: dict[str, QuantileSearch], study: Study, first_row: int = 0, each: Each | None = None
 ) -> dict[str, Any]:
     """What a table adds to each search: counts, or values and their counts."""
-    weight = row_weights(table, roles, first_row)
+    weight = row_weights(table, study.weights, first_row)
     kept = None if weight is None else weight > 0
 
     def read(name: str):

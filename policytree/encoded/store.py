@@ -36,7 +36,7 @@ from policytree.serialization.parsing import parse_json
 from policytree.serialization.schema import Check
 from policytree.solvers.core.coded_features import CodedFeature
 
-VERSION = 2  # of files of rows and of JSON files; 1: losses as fixed-point numbers, no checksums
+VERSION = 3  # of files of rows and of JSON files; 1: losses as fixed-point numbers, no checksums; 2: no direction
 MANIFEST, STATE = "manifest.json", "state.json"
 ALIGNED = 64
 PIECE = 1 << 24  # bytes of a file read at a time
@@ -120,16 +120,21 @@ class EncodedData:
         Rows whose losses had to be rounded.
     thinned : tuple of int
         Features that keep quantiles only, so that proofs hold given the bins.
+    direction : {"maximize", "minimize"} or None
+        Which way rewards are better, where the study says it.
     stored : tuple of Stored
 
     Examples
     --------
     >>> import tempfile
     >>> import pandas as pd
+    >>> from policytree import Study
     >>> from policytree.encoded import encode
+    >>> from policytree.study import Rewards
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+    >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = encode(rows, ["age"], rewards=["none", "drug"], directory=folder)
+    ...     data = encode(study, directory=folder)
     ...
     >>> data.n_rows, data.labels.tolist()
     (4, ['none', 'drug'])
@@ -147,6 +152,7 @@ class EncodedData:
     total_weight: float
     inexact: int
     thinned: tuple[int, ...]
+    direction: str | None
     stored: tuple[Stored, ...]
     sizes: dict[str, np.ndarray] = field(default_factory=dict, repr=False)  # sums of files whose checksum was tested
 

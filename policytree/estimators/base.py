@@ -15,6 +15,7 @@ from policytree.constraints.constraint import Rows
 from policytree.constraints.people import Limited
 from policytree.estimators.arguments import SearchArguments
 from policytree.estimators.certificate import SearchGrid, certificate_text
+from policytree.estimators.chosen_rows import remember
 from policytree.estimators.inputs import (
     check_number,
     check_seed,
@@ -118,7 +119,8 @@ class TreeEstimator(TableViews, SearchArguments):
 
     def _bin(self, X: np.ndarray, losses: np.ndarray, splits, depth: int | None, arms=None) -> BinnedData:
         """Codes of encoded rows; ``losses`` are weighted."""
-        last = self._losses_are_final and self._is_plain() and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
+        plain = self._losses_are_final and self._is_plain()
+        last = plain and (depth in (0, 1) or self.max_leaf_nodes in (1, 2))
         return bin_matrix(
             X,
             self.encoder_.features,
@@ -131,6 +133,7 @@ class TreeEstimator(TableViews, SearchArguments):
             last=last,
             arms=arms,
             min_leaf_per_arm=min(getattr(self, "min_samples_per_treatment", 0), len(X) + 1),
+            as_levels=plain and not last and depth == 2 and losses.shape[1] == 2,
         )
 
     def _job(
@@ -239,6 +242,7 @@ class TreeEstimator(TableViews, SearchArguments):
             if self.tree_.n_leaves == 1 and no_split_fits(p := job.problem):
                 warn_of_no_split(p.data.n_rows, p.min_leaf, p.min_leaf_per_arm, rarest_treatment(p, job.actions))
         self.node_values_ = self._node_values(job)
+        remember(self._judged(job), self.tree_.action[self.tree_.apply(job.X)])
         self.node_costs_ = question_costs(self.tree_, job.test_costs, job.problem.feature_groups)
         self.expected_cost_ = expected_cost_within(self.tree_, job, self.node_costs_)
         return self
@@ -246,6 +250,10 @@ class TreeEstimator(TableViews, SearchArguments):
     def _node_values(self, job: Job) -> np.ndarray:
         """Weighted means of what the nodes' rows hold, (node_count, K)."""
         return node_means(self.tree_, job.X, job.values, job.weight)
+
+    def _judged(self, job: Job) -> np.ndarray:
+        """What rows would get under every action, larger being better, as users judge rules by it, (n, K)."""
+        return -job.problem.losses
 
     def _warn_unproved(self, solution: Solution) -> None:
         """Say that a search was stopped. A heuristic was asked for by the choice of the solver: no reason to warn."""

@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from policytree.common.calls import StudyLike, takes_study_as_table
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import refuse_odd_arrays, sorted_labels, weights
@@ -102,15 +103,19 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     time_limit: float | None = 60.0
     objective: str | Objective = "accuracy"
 
+    @takes_study_as_table
     @aligns_rows
-    def fit(self, X: Table | EncodedData, y: Column | None = None, sample_weight: Column | None = None) -> Self:
+    def fit(
+        self, X: Table | EncodedData | StudyLike, y: Column | None = None, sample_weight: Column | None = None
+    ) -> Self:
         """Find the tree.
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n, p), or EncodedData
-            Features; text columns are categories, missing values are allowed. Rows that
-            :func:`policytree.encoded.encode` wrote come with their labels and weights, and nothing else is passed then.
+        X : DataFrame or array-like of shape (n, p), Study, or EncodedData
+            Features; text columns are categories, missing values are allowed. A study whose outcome is a
+            :class:`policytree.study.Label`, and rows that :func:`policytree.encoded.encode` wrote, come with labels and
+            weights, and nothing else is passed then.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional

@@ -209,8 +209,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         Y : array-like of shape (n,)
             Outcome.
         T : array-like of shape (n,), or DataFrame of several columns
-            Arm each row received, labels of any type. Several treatments at once, a column each, are combined into arms
-            (:func:`policytree.combine_treatments`).
+            Arm each row received, labels of any type. Several treatments at once, a column each, are combined.
         X : DataFrame or array-like of shape (n, p)
             What the tree may split on; also used by the nuisance models.
         W : DataFrame or array-like of shape (n, q), optional

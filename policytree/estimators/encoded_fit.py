@@ -28,12 +28,12 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "max_bins": (None, "set max_bins of encode"),
     "min_samples_per_treatment": (0, "use min_samples_leaf, or fit a table in memory"),
     "constraints": ((), "subtract costs from the rewards before encoding, or fit a table in memory"),
-    "objective": ("accuracy", "pass class weights as weights of encode, or fit a table in memory"),
+    "objective": ("accuracy", "pass class weights as weights of the study, or fit a table in memory"),
 }
 AT_ENCODE = {
-    "rewards": "name them when encoding: encode(..., rewards=[...])",
-    "y": "name it when encoding: encode(..., y=...)",
-    "sample_weight": "name the column when encoding: encode(..., weights=...)",
+    "rewards": "they are those of the study that was encoded",
+    "y": "they are those of the study that was encoded",
+    "sample_weight": "name the column in the study that is encoded: Study(..., weights=...)",
     "T": "min_samples_per_treatment, which it is for, is not available for encoded rows",
     "budget_costs": "constraints are not available for encoded rows",
     "outcomes": "constraints on them are not available for encoded rows",
@@ -88,6 +88,11 @@ def question_of(tree: Any, data: EncodedData, given: dict[str, Any]) -> tuple[Qu
     if of_labels != data.of_labels:
         other = "labels, for OptimalTreeClassifier" if data.of_labels else "rewards, for PolicyTree"
         raise InputError(f"These rows were encoded with {other}; fit that estimator, or encode the other column.")
+    if not of_labels and data.direction not in (None, tree.direction):
+        raise InputError(
+            f"The study has direction={data.direction!r}, but the estimator direction={tree.direction!r}; give one of "
+            "them."
+        )
     _, _, splits, roots = tree._column_arguments(data.features)
     question = Question(
         leaf_penalty(tree.regularization, data.total_weight),

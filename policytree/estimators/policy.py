@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
+from policytree.common.calls import StudyLike, takes_study_as_table
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
@@ -144,10 +145,11 @@ class PolicyTree(_FittedPolicy):
     __metadata_request__fit: ClassVar = {"rewards": UNUSED, "groups": False}
     __metadata_request__score: ClassVar = {"rewards": UNUSED}
 
+    @takes_study_as_table
     @aligns_rows
     def fit(
         self,
-        X: Table | EncodedData,
+        X: Table | EncodedData | StudyLike,
         rewards: Table | None = None,
         T: Column | None = None,
         *,
@@ -162,10 +164,11 @@ class PolicyTree(_FittedPolicy):
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n, p), or EncodedData
-            What the tree may split on. ``categories`` says how text and categorical columns are split; missing values
-            go to the side that is better. Rows that :func:`policytree.encoded.encode` wrote come with rewards and
-            weights, and nothing else is passed then.
+        X : DataFrame or array-like of shape (n, p), Study, or EncodedData
+            What the tree may split on. A study whose outcome are :class:`policytree.study.Rewards`, and rows that
+            :func:`policytree.encoded.encode` wrote, come with rewards and weights, and nothing else is passed then.
+            ``categories`` says how text and categorical columns are split; missing values go to the side that is
+            better.
         rewards : DataFrame or array-like of shape (n, K)
             Reward of every arm for every row; column names are the arms' labels. Rows belong to those of ``X`` by their
             position: pandas indexes are not aligned.
@@ -284,6 +287,10 @@ class PolicyTree(_FittedPolicy):
         if not job.worst and "without_limits" in found.solution.guarantees:
             lost = found.solution.objective - float(found.solution.guarantees["without_limits"])
             self.price_of_limits_ = float(lost / job.total_weight)
+
+    def _judged(self, job: Job) -> np.ndarray:
+        """Rewards, before anything that the search subtracts from them."""
+        return job.values
 
     def _objective_words(self) -> str:
         return next((words for each in asked(self) if (words := each.objective())), "mean reward")

@@ -11,12 +11,9 @@ from policytree.evaluation.sensitivity.marginal import marginal_sensitivity as m
 from policytree.evaluation.sensitivity.omitted_variables import omitted_variable_bounds as omitted_variable_bounds
 from policytree.evaluation.sensitivity.transport import transport_sensitivity as transport_sensitivity
 from policytree.evaluation.stability.rashomon import near_ties as near_ties
-from policytree.evaluation.stability.resampling import policy_agreement as policy_agreement
 from policytree.evaluation.stability.resampling import policy_stability as policy_stability
 from policytree.evaluation.stability.surest import surest_rule as surest_rule
 from policytree.evaluation.targeting.budget_path import budget_path as budget_path
 from policytree.evaluation.targeting.pareto_path import pareto_path as pareto_path
 from policytree.evaluation.targeting.qini import qini_curve as qini_curve
 from policytree.evaluation.targeting.rate import rank_average_treatment_effect as rank_average_treatment_effect
-from policytree.evaluation.targeting.spend import policy_shares as policy_shares
-from policytree.evaluation.targeting.spend import policy_spend as policy_spend

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -20,18 +19,10 @@ from policytree.estimators.inputs import check_number
 from policytree.estimators.policy import PolicyTree
 from policytree.exceptions import InputError
 from policytree.on_dask import parts
-from policytree.on_dask.reading import (
-    Engine,
-    Rows,
-    are_files,
-    dask,
-    encode_partitions,
-    reduced,
-    rows_of_files,
-    rows_of_frames,
-)
+from policytree.on_dask.reading import Engine, dask, encode_partitions, reduced
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.out_of_core.table_search import Side, Stopped, Triple
+from policytree.study.study import Study
 
 
 def _client(client: Any) -> Any:
@@ -114,7 +105,7 @@ class _OnDask:
     verbose: int
     max_bins: int | None
 
-    def _fit_dask(self, X: Any, target: Any, weight: Any, columns: Any):
+    def _fit_dask(self, study: Study):
         check_number("no_workers_timeout", self.no_workers_timeout, 0, none=True)
         engine = Engine(_client(self.client), self.no_workers_timeout)
         local = self.to_local(fitted=False)
@@ -124,7 +115,7 @@ class _OnDask:
             if self.verbose:
                 report = stack.enter_context(self._progress(engine))
                 report("Coding rows", 0, 0)
-            data, coded = encode_partitions(engine, self._rows(X, target, weight, columns), self.max_bins or 64)
+            data, coded = encode_partitions(engine, study, self.max_bins or 64)
             question, limits = question_of(local, data, {})
             used = question.places(data, question.split_features)
             if not tables_answer(question, used):
@@ -136,26 +127,6 @@ class _OnDask:
             tables = DaskTables(data, used, question.min_leaf > 1, sign, 1, clock, report, engine=engine, coded=coded)
             answer = solve_by_tables(tables, question, limits.memory_limit or MOST_BYTES)
         return keep_answer(self, data, answer)
-
-    def _rows(self, X: Any, target: Any, weight: Any, columns: Any) -> Rows:
-        """Rows of files or of dask frames."""
-        of_rewards = isinstance(self, PolicyTree)
-        if are_files(X):
-            rewards, y = (target, None) if of_rewards else (None, target)
-            if target is None:
-                what = "rewards: a list of" if of_rewards else "y: the name of"
-                raise InputError(f"With files, pass {what} their columns.")
-            return rows_of_files(X, columns, rewards, y, weight)
-        if columns is not None:
-            raise InputError("columns goes with files; of a dask DataFrame, pass the columns to split on: X[columns].")
-        if getattr(target, "ndim", 0) != (2 if of_rewards else 1):
-            what = (
-                "rewards must be a dask DataFrame with one column per treatment"
-                if of_rewards
-                else ("y must be a dask Series of labels")
-            )
-            raise InputError(f"{what}.")
-        return rows_of_frames(X, target, weight)
 
     def _progress(self, engine: Engine):
         """Show what is read, and where the dashboard is."""
@@ -228,10 +199,13 @@ class DaskPolicyTree(_OnDask, PolicyTree):
     --------
     >>> import dask.dataframe as dd
     >>> import pandas as pd
+    >>> from policytree import Study
     >>> from policytree.on_dask import DaskPolicyTree
+    >>> from policytree.study import Rewards
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> frame = dd.from_pandas(rows, npartitions=2)
-    >>> tree = DaskPolicyTree(max_depth=1).fit(frame[["age"]], frame[["none", "drug"]])
+    >>> study = Study(frame, outcome=Rewards(["none", "drug"]), covariates=["age"])
+    >>> tree = DaskPolicyTree(max_depth=1).fit(study)
     >>> tree.predict(rows[["age"]]).tolist()
     ['none', 'none', 'drug', 'drug']
     """
@@ -240,21 +214,14 @@ class DaskPolicyTree(_OnDask, PolicyTree):
     client: Any = field(default=None, kw_only=True)
     no_workers_timeout: float | None = field(default=NO_WORKERS_TIMEOUT, kw_only=True)
 
-    def fit(  # type: ignore[override]
-        self, X: Any, rewards: Any = None, sample_weight: Any = None, *, columns: Sequence[str] | None = None
-    ) -> Self:
+    def fit(self, study: Study) -> Self:
         """Find the tree.
 
         Parameters
         ----------
-        X : dask DataFrame; or path or list of paths
-            What the tree may split on. Or Parquet files, folders or patterns, which all workers see under these names;
-            the other arguments then name columns, and every row group is read on its own.
-        rewards : dask DataFrame, or list of str
-            One column a treatment, in partitions like those of X.
-        sample_weight : dask Series, or str, optional
-        columns : list of str, optional
-            With files: what the tree may split on; by default all columns that are neither rewards nor weights.
+        study : Study
+            Of a dask DataFrame, or of Parquet files, which all workers see under their names and of which every row
+            group is read on its own. Its outcome are :class:`policytree.study.Rewards`.
 
         Returns
         -------
@@ -264,9 +231,9 @@ class DaskPolicyTree(_OnDask, PolicyTree):
         Raises
         ------
         InputError
-            If an argument cannot be used, or a column holds what is no number and no text.
+            If the study cannot be used, or a column holds what is no number and no text.
         """
-        return self._fit_dask(X, rewards, sample_weight, columns)
+        return self._fit_dask(study)
 
 
 @shares_documentation(OptimalTreeClassifier)
@@ -294,9 +261,11 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     --------
     >>> import dask.dataframe as dd
     >>> import pandas as pd
+    >>> from policytree import Study
     >>> from policytree.on_dask import DaskOptimalTreeClassifier
+    >>> from policytree.study import Label
     >>> frame = dd.from_pandas(pd.DataFrame({"age": [30, 40, 50, 60], "ill": [0, 0, 1, 1]}), npartitions=2)
-    >>> tree = DaskOptimalTreeClassifier(max_depth=1).fit(frame[["age"]], frame["ill"])
+    >>> tree = DaskOptimalTreeClassifier(max_depth=1).fit(Study(frame, outcome=Label("ill"), covariates=["age"]))
     >>> tree.predict(pd.DataFrame({"age": [35, 55]})).tolist()
     [0, 1]
     """
@@ -306,19 +275,14 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
     client: Any = field(default=None, kw_only=True)
     no_workers_timeout: float | None = field(default=NO_WORKERS_TIMEOUT, kw_only=True)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, columns: Sequence[str] | None = None) -> Self:
+    def fit(self, study: Study) -> Self:
         """Find the tree.
 
         Parameters
         ----------
-        X : dask DataFrame; or path or list of paths
-            What the tree may split on. Or Parquet files, folders or patterns, which all workers see under these names;
-            the other arguments then name columns, and every row group is read on its own.
-        y : dask Series, or str
-            Labels, in partitions like those of X.
-        sample_weight : dask Series, or str, optional
-        columns : list of str, optional
-            With files: what the tree may split on; by default all columns that are neither labels nor weights.
+        study : Study
+            Of a dask DataFrame, or of Parquet files, which all workers see under their names and of which every row
+            group is read on its own. Its outcome is a :class:`policytree.study.Label`.
 
         Returns
         -------
@@ -328,6 +292,6 @@ class DaskOptimalTreeClassifier(_OnDask, OptimalTreeClassifier):
         Raises
         ------
         InputError
-            If an argument cannot be used.
+            If the study cannot be used, or a column holds what is no number and no text.
         """
-        return self._fit_dask(X, y, sample_weight, columns)
+        return self._fit_dask(study)

@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from policytree.data.sources import arrow, kind_of, plain_columns, reading
 from policytree.encoded.encoding import code_table
 from policytree.encoded.plan import Plan
-from policytree.encoded.reading import Roles
 from policytree.encoded.scan import Tally, add_parts, read_quantiles, tally_table
-from policytree.encoded.sources import arrow, kind_of, plain_columns, reading
 from policytree.encoded.store import CodedRows, EncodedData, Stored
 from policytree.encoded.streams import Streams
 from policytree.exceptions import InputError
 from policytree.solvers.core.compilation import load_kernels, streamed_kernels
 from policytree.solvers.core.limits import Clock
-
-X, REWARD, LABEL, WEIGHT = "x:", "r:", "y", "w"  # roles before names, so that a column may have several
+from policytree.study.study import Study
 
 
 @dataclass(frozen=True)
@@ -34,35 +32,21 @@ class EncodedPart(EncodedData):
         return self.as_rows(*(np.require(each, requirements=["C", "W"]) for each in (self.codes, self.numbers)))
 
 
-def arrow_part(x: Any, target: Any, weight: Any) -> Any:
-    """Partitions of X, of rewards or labels, and of weights as one Arrow table."""
+def arrow_part(part: Any, columns: list[str]) -> Any:
+    """Some columns of a partition as an Arrow table."""
     pa = arrow()
-    sizes = {len(part) for part in (x, target, weight) if part is not None}
-    if len(sizes) > 1:
-        raise InputError(
-            f"Partitions of X, rewards (or y) and sample_weight differ in length ({', '.join(map(str, sorted(sizes)))} "
-            "rows); make them from one frame, or repartition them alike."
-        )
-    columns = {f"{X}{name}": x[name] for name in x.columns}
-    if target.ndim == 2:
-        columns |= {f"{REWARD}{name}": target[name] for name in target.columns}
-    else:
-        columns[LABEL] = target
-    if weight is not None:
-        columns[WEIGHT] = weight
     try:
-        arrays = [pa.array(column, from_pandas=True) for column in columns.values()]
+        arrays = [pa.array(part[name], from_pandas=True) for name in columns]
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise InputError(f"A partition cannot be read: {str(error).splitlines()[0]}.") from error
-    return plain_columns(pa.table(arrays, names=list(columns)))
+    return plain_columns(pa.table(arrays, names=columns))
 
 
-def read_row_group(path: str, k: int, columns: dict[str, str]) -> Any:
-    """A row group of a Parquet file as an Arrow table; ``columns``: names in the file by names in the table."""
+def read_row_group(path: str, k: int, columns: list[str]) -> Any:
+    """Some columns of a row group of a Parquet file as an Arrow table."""
     pa = arrow()
     with reading(f"Row group {k} of '{path}'"), pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        found = file.read_row_group(k, columns=list(dict.fromkeys(columns.values())))
-    return plain_columns(pa.table([found.column(name) for name in columns.values()], names=list(columns)))
+        return plain_columns(file.read_row_group(k, columns=columns).select(columns))
 
 
 def kinds_of(table: Any) -> dict[str, tuple[str | None, Any]]:
@@ -71,9 +55,9 @@ def kinds_of(table: Any) -> dict[str, tuple[str | None, Any]]:
     return {name: (kind_of(type_), type_) for name, type_ in types}
 
 
-def tally_part(table: Any, roles: Roles, kinds: dict[str, str]) -> Tally:
+def tally_part(table: Any, study: Study, kinds: dict[str, str]) -> Tally:
     """What a part holds."""
-    return tally_table(table, roles, kinds)
+    return tally_table(table, study, kinds)
 
 
 def merge_tallies(parts: list[Tally]) -> Tally:
@@ -84,9 +68,9 @@ def merge_tallies(parts: list[Tally]) -> Tally:
     return out
 
 
-def quantiles_of_part(table: Any, searches: dict, roles: Roles) -> dict[str, Any]:
+def quantiles_of_part(table: Any, searches: dict, study: Study) -> dict[str, Any]:
     """What a part adds to the search for quantiles."""
-    return read_quantiles(table, searches, roles)
+    return read_quantiles(table, searches, study)
 
 
 def merge_quantiles(parts: list[dict]) -> dict[str, Any]:
@@ -97,9 +81,9 @@ def merge_quantiles(parts: list[dict]) -> dict[str, Any]:
     return out
 
 
-def code_part(table: Any, plan: Plan, roles: Roles) -> tuple:
+def code_part(table: Any, plan: Plan, study: Study) -> tuple:
     """A part as codes, numbers, smallest values of codes, and the number of rounded losses."""
-    return code_table(plan, roles, table, 0, lambda f, items: [f(item) for item in items])
+    return code_table(plan, study, table, 0, lambda f, items: [f(item) for item in items])
 
 
 def notes_of_part(coded: tuple) -> tuple[list[np.ndarray], int]:

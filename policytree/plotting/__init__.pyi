@@ -5,7 +5,6 @@ from policytree.plotting.diagnostics import CovariateBalanceDisplay as Covariate
 from policytree.plotting.diagnostics import OutcomeFitDisplay as OutcomeFitDisplay
 from policytree.plotting.diagnostics import OverlapDisplay as OverlapDisplay
 from policytree.plotting.partition import PartitionDisplay as PartitionDisplay
-from policytree.plotting.regimes import RegimeDisplay as RegimeDisplay
 from policytree.plotting.roc import ROCHullDisplay as ROCHullDisplay
 from policytree.plotting.survival import KaplanMeierDisplay as KaplanMeierDisplay
 from policytree.plotting.values import PolicyValueDisplay as PolicyValueDisplay

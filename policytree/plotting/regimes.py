@@ -53,7 +53,7 @@ class RegimeDisplay(OneAxes):
     Examples
     --------
     >>> from policytree import PolicyTree
-    >>> from policytree.plotting import RegimeDisplay
+    >>> from policytree.plotting.regimes import RegimeDisplay
     >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[1.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 2.0]]
     >>> tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
     >>> display = RegimeDisplay([("month 1", tree), ("month 2", tree)]).plot(title="Two decisions")

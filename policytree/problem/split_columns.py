@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from policytree.data.features import MOST_GROUPED, level_threshold
-from policytree.problem.types import SplitColumn
+from policytree.problem.types import BinnedData, Levels, SplitColumn
 
 MAX_BINS = 65_536  # of codes of two bytes, which nearly all searches take
 LEVELS, GROUPS = "levels", "groups"  # how categories are split
@@ -96,11 +96,8 @@ def grouped_split_columns(
     Up to ``MOST_ENUMERATED`` levels, each of the ``2**(L - 1) - 1`` groupings is a column, so that trees of any depth
     and any number of actions choose from all of them. Of more levels, the
     columns are one level against the rest, and the best groupings of pairs of actions for all rows.
-
-    At depth two, eight levels among ten other columns take 5 to 9 times what eight numbers in order take. Where levels
-    alone decide they take up to some hundred times (``benchmarks/category_groups.py``): every first grouping can then
-    be completed to the same division of levels, so that all 127 tie with the best tree up to the rounding of sums to
-    32 bits, and each is summed up anew in 64.
+    ``benchmarks/category_groups.py`` measures what that takes beside numbers in order; for two actions at depth two,
+    :func:`level_column` takes next to nothing more.
 
     Parameters
     ----------
@@ -130,13 +127,11 @@ def grouped_split_columns(
     n_groupings : int
         How many groupings the columns stand for.
     """
-    missing = np.isnan(x)
-    values = np.unique(x[~missing])
-    L = len(values) + bool(missing.any())
+    levels, level = levels_of(x)
+    L = levels.n_levels
     if L < 2:
         return [], True, 0
-    level = np.where(missing, len(values), np.searchsorted(values, x))
-    can_group = int(values[-1]) < MOST_GROUPED if len(values) else False
+    can_group = _can_group(levels)
     few = L <= MOST_ENUMERATED and (can_group or L < LEVELS_TO_GROUP)
     pairs: list = []
     if losses is not None and can_group and (last or not few):
@@ -147,18 +142,82 @@ def grouped_split_columns(
         for a, b in combinations(range(sums.shape[1]), 2):
             side = best_grouping(sums[:, a], sums[:, b], sizes, min_leaf)
             if side is not None:
-                pairs.append(_grouping(j, side, values, missing.any(), level))
+                pairs.append(_grouping(j, side, levels, level))
                 smallest = min(int(per_arm[part].sum(axis=0).min()) for part in (side, ~side))
                 last &= not per_arm.any() or smallest >= min_leaf_per_arm
         if last:
             return _different(pairs), True, 2 ** (L - 1) - 1
     if few:
-        # The last level is never on the side that is written down: a grouping and its complement are one question.
-        sides = (np.arange(1, 2 ** (L - 1))[:, None] >> np.arange(L) & 1).astype(bool)
-        found = [_grouping(j, side, values, missing.any(), level) for side in sides]
+        found = [_grouping(j, side, levels, level) for side in _every_side(L)]
         return found, True, len(found)
     found = _different(categorical_split_columns(j, x) + pairs)
     return found, False, len(found)
+
+
+def levels_of(x: np.ndarray) -> tuple[Levels, np.ndarray]:
+    """The levels of a categorical feature, and the level of every row: its category's place, the last if missing."""
+    missing = np.isnan(x)
+    at = np.where(missing, 0, x).astype(np.intp)
+    values = np.flatnonzero(np.bincount(at[~missing]))
+    place = np.zeros(int(at.max(initial=0)) + 1, dtype=np.int64)
+    place[values] = np.arange(len(values))
+    level = place[at]
+    level[missing] = len(values)
+    return Levels(values.astype(np.float64), bool(missing.any())), level
+
+
+def _can_group(levels: Levels) -> bool:
+    """Whether thresholds can stand for all groups of the levels."""
+    return bool(len(levels.values)) and int(levels.values[-1]) < MOST_GROUPED
+
+
+def level_column(j: int, x: np.ndarray) -> tuple[SplitColumn, np.ndarray, Levels] | None:
+    """One column for all groupings of a feature: a code for every level. None if there are too few or too many.
+
+    Its cuts are the first levels against the others.
+    """
+    levels, level = levels_of(x)
+    L = levels.n_levels
+    if not 3 <= L <= MOST_ENUMERATED or not _can_group(levels):
+        return None
+    firsts = [level_threshold(levels.values[:k].astype(np.int64).tolist()) for k in range(1, L)]
+    return SplitColumn(j, np.array(firsts)), level, levels
+
+
+def with_groupings(data: BinnedData, sides: list[list[np.ndarray]]) -> BinnedData:
+    """The same rows, where each column of levels is replaced by a column for each of these groupings, in order.
+
+    ``sides``: for every column of levels some masks (L,), the levels on one side.
+    """
+    first = data.n_ordered
+    each = [
+        _grouping(column.feature, side, levels, level)
+        for column, levels, level, wanted in zip(
+            data.columns[first:], data.levels, data.codes[first:], sides, strict=True
+        )
+        for side in wanted
+    ]
+    codes = np.empty((first + len(each), data.n_rows), data.codes.dtype)
+    codes[:first] = data.codes[:first]
+    for row, (_, code) in zip(codes[first:], each, strict=True):
+        row[:] = code
+    n_bins = np.concatenate([data.n_bins[:first], np.full(len(each), 2, dtype=np.int64)])
+    columns = (*data.columns[:first], *(column for column, _ in each))
+    implied = data.implied + int((data.n_bins[first:] - 1).sum()) - len(each)
+    return replace(data, codes=codes, n_bins=n_bins, columns=columns, implied=implied, levels=())
+
+
+def with_every_grouping(data: BinnedData) -> BinnedData:
+    """The same rows and splits without columns of levels: a column for every grouping of these."""
+    return with_groupings(data, [list(_every_side(levels.n_levels)) for levels in data.levels]) if data.levels else data
+
+
+def _every_side(L: int) -> np.ndarray:
+    """One side of every grouping of L levels, (groupings, L).
+
+    The last level is never on that side: a grouping and its complement are one question.
+    """
+    return (np.arange(1, 2 ** (L - 1))[:, None] >> np.arange(L) & 1).astype(bool)
 
 
 def _different(columns: list) -> list:
@@ -231,11 +290,12 @@ def best_grouping(one: np.ndarray, other: np.ndarray, sizes: np.ndarray, min_lea
     return side
 
 
-def _grouping(j: int, side: np.ndarray, values: np.ndarray, gaps: bool, level: np.ndarray) -> tuple:
+def _grouping(j: int, side: np.ndarray, levels: Levels, level: np.ndarray) -> tuple:
     """The column of one grouping: the side with fewer categories is named and coded 0, of equal ones the first.
 
     Categories without rows, and those not seen at fit, are with the side that is not named.
     """
+    values, gaps = levels.values, levels.missing
     n = len(values)
     named = int(side[:n].sum())
     if 2 * named > n or (2 * named == n and n and not side[0]):

@@ -40,6 +40,27 @@ class SplitColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Levels:
+    """What the codes of a column of levels stand for: its splits divide the levels at will (``BinnedData.levels``).
+
+    Attributes
+    ----------
+    values : ndarray, float64
+        The category of every code, by its position in ``Feature.categories``; ascending.
+    missing : bool
+        Whether one more code stands for missing values: the last one.
+    """
+
+    values: np.ndarray
+    missing: bool
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels there are."""
+        return len(self.values) + self.missing
+
+
+@dataclass(frozen=True, slots=True)
 class BinnedData:
     """Integer codes of the features; a column of codes is one contiguous row.
 
@@ -61,6 +82,10 @@ class BinnedData:
         Groupings that have no column because none is better than those that have one.
     thinned : bool
         Whether thresholds of numeric features were left out.
+    levels : tuple of Levels
+        Of the last columns, one each: splits are not only their cuts, but all groupings of their codes. One engine
+        takes them (``solvers/exact/level_groups.py``); for others ``split_columns.py::with_every_grouping`` has a
+        column for each grouping.
     """
 
     codes: np.ndarray
@@ -71,6 +96,7 @@ class BinnedData:
     partly_grouped: tuple[int, ...] = ()
     implied: int = 0
     thinned: bool = False
+    levels: tuple[Levels, ...] = ()
 
     def __post_init__(self) -> None:
         if self.codes.ndim != 2 or len(self.codes) != len(self.columns) or len(self.n_bins) != len(self.columns):
@@ -80,6 +106,11 @@ class BinnedData:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.codes.shape[1]
+
+    @property
+    def n_ordered(self) -> int:
+        """Number of columns whose codes are in order; columns of levels stand behind them."""
+        return len(self.columns) - len(self.levels)
 
     def columns_of(self, features: tuple[int, ...] | None) -> np.ndarray:
         """Which columns are of these features (None: of any), shape (n_columns,), bool."""
@@ -91,7 +122,8 @@ class Status(Enum):
 
     Examples
     --------
-    >>> from policytree import PolicyTree, Status
+    >>> from policytree import PolicyTree
+    >>> from policytree.problem.types import Status
     >>> tree = PolicyTree(max_depth=1).fit([[1.0], [2.0]], [[1.0, 0.0], [0.0, 1.0]])
     >>> tree.status_ is Status.OPTIMAL
     True

@@ -86,25 +86,7 @@ def regime_json(trees: NamedTrees, *, indent: int | None = None) -> str:
 
 
 def regime_from_json(text: str | bytes) -> list[tuple[str, Tree]]:
-    """Names and trees of the stages of a regime that :meth:`policytree.regimes.TreatmentRegime.to_json` wrote.
-
-    Parameters
-    ----------
-    text : str or bytes
-
-    Raises
-    ------
-    InputError
-        If the text is no such regime, or was changed.
-
-    Examples
-    --------
-    >>> from policytree.regimes import regime_from_json
-    >>> regime_from_json("{}")
-    Traceback (most recent call last):
-        ...
-    policytree.exceptions.InputError: This is no regime of policytree: its format is None.
-    """
+    """As :meth:`policytree.regimes.TreatmentRegime.trees_from_json`."""
     return regime_from_dict(parse_saved(text, "regime"))
 
 

@@ -22,7 +22,14 @@ from policytree.exceptions import InputError, quoted
 from policytree.regimes.checking import check_stages, course_like
 from policytree.regimes.course import Course, Decision
 from policytree.regimes.eligibility import eligibility
-from policytree.regimes.export import regime_json, regime_python, regime_rules, regime_sql, regime_text
+from policytree.regimes.export import (
+    regime_from_json,
+    regime_json,
+    regime_python,
+    regime_rules,
+    regime_sql,
+    regime_text,
+)
 from policytree.regimes.induction import (
     Known,
     charges,
@@ -492,8 +499,8 @@ class TreatmentRegime(NestedParameters):
             Where to draw; by default a new figure of the right size.
         **options
             ``title``, ``treatment_colors``, ``fontsize`` and ``unit``, which
-            :meth:`policytree.plotting.RegimeDisplay.plot` describes; ``given``, what the people of a stage have in
-            common; and ``stages``, those of ``fit``, for thresholds that are as short as these people allow.
+            :meth:`policytree.plotting.regimes.RegimeDisplay.plot` describes; ``given``, what the people of a stage have
+            in common; and ``stages``, those of ``fit``, for thresholds that are as short as these people allow.
 
         Returns
         -------
@@ -533,8 +540,19 @@ class TreatmentRegime(NestedParameters):
         return regime_python(self.trees_, name)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """All trees as JSON with a checksum; :func:`policytree.regimes.regime_from_json` reads it."""
+        """All trees as JSON with a checksum; :meth:`trees_from_json` reads it."""
         return regime_json(self.trees_, indent=indent)
+
+    @staticmethod
+    def trees_from_json(text: str | bytes) -> list[tuple[str, Tree]]:
+        """Names and trees of the stages of a regime that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            If the text is no such regime, or was changed.
+        """
+        return regime_from_json(text)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "stages_")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from policytree.report.content import Content
 from policytree.serialization import save_text
 
@@ -53,6 +55,24 @@ class Report:
         from policytree.report.html import to_html
 
         return _kept(to_html(self.content), path)
+
+    def to_latex(self, path: str | Path | None = None) -> str:
+        """All tables of the report, with captions, as LaTeX (booktabs).
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write as well.
+        """
+        from policytree.report.latex import to_latex
+
+        return _kept(to_latex(self.content), path)
+
+    def tables(self) -> list[tuple[str, pd.DataFrame]]:
+        """All tables of the report as they are shown: captions, and data frames of texts."""
+        from policytree.report.latex import frame_of, tables_of
+
+        return [(table.caption, frame_of(table)) for table in tables_of(self.content)]
 
     def _repr_html_(self) -> str:
         from policytree.report.html import to_fragment

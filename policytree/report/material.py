@@ -25,7 +25,7 @@ from policytree.evaluation.targeting.budget_path import BudgetPath
 from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.evaluation.targeting.qini import QiniCurve
 from policytree.evaluation.targeting.rate import Ranking
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.tree import Tree
@@ -79,8 +79,8 @@ class About:
 
     Examples
     --------
-    >>> from policytree import About
-    >>> About(treatment="programme", outcome="earnings", unit="dollars").outcome
+    >>> from policytree.report.material import About
+    >>> About.of({"treatment": "programme", "outcome": "earnings", "unit": "dollars"}).outcome
     'earnings'
     """
 
@@ -101,6 +101,23 @@ class About:
     further: Mapping[str, str] = field(default_factory=dict)
     value_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     instrument: str = ""
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any] | About | None) -> About:
+        """Make one of a mapping with the names of its attributes.
+
+        Raises
+        ------
+        InputError
+            If a name is none of them.
+        """
+        if said is None or isinstance(said, About):
+            return said or cls()
+        known = [each.name for each in fields(cls)]
+        unknown = [name for name in said if name not in known] if isinstance(said, Mapping) else [said]
+        if unknown:
+            raise InputError(f"about must be a mapping with names of {', '.join(known)}; got {quoted(unknown[0])}.")
+        return cls(**said)
 
     def of_study(self, study: Study) -> About:
         """Return a copy in which a study's names and words stand where there are none."""
@@ -159,7 +176,9 @@ class Described:
     by_lot: bool = False
 
     @classmethod
-    def of(cls, study: StudyLike, about: About | None = None, direction: str | None = None) -> Described:
+    def of(
+        cls, study: StudyLike, about: Mapping[str, Any] | About | None = None, direction: str | None = None
+    ) -> Described:
         """A study, or columns in its place; what ``about`` leaves open is said by the study, if it has names.
 
         Raises
@@ -167,7 +186,7 @@ class Described:
         InputError
             If they cannot be used.
         """
-        told, data = about or About(), study.data
+        told, data = About.of(about), study.data
         if isinstance(study, Study):
             told, direction, data = told.of_study(study), study.ways.way, study.observed  # its own rows are described
         return cls(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from policytree.evaluation.policy_value.verdict import recommends
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.regimes.course import Course
 from policytree.regimes.stages import Stage
@@ -60,7 +61,10 @@ class RegimeMaterial:
     @property
     def recommended(self) -> bool:
         """Whether the verdict recommends the regime, or nobody knows."""
-        return self.values is None or self.values.verdict.use_tree
+        if self.values is None:
+            return True
+        verdict = self.values.verdict
+        return recommends(verdict.rule, verdict.reason, [tree for _, tree in self.trees])
 
     def titled(self, title: str) -> str:
         """A section's title, which says so where the regime is not recommended."""

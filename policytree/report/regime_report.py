@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -49,7 +50,7 @@ class RegimeReport(Report):
         Of :func:`policytree.regimes.cross_val_regime_value` for these stages; without it there is no verdict.
     sample_weight, groups, strata : optional
         Those of the fit, as :meth:`TreatmentRegime.fit` takes them.
-    about : About, optional
+    about : mapping, optional
         Names, units, warnings and the command, which data and results do not contain.
 
     Attributes
@@ -93,14 +94,14 @@ class RegimeReport(Report):
         sample_weight: Column | None = None,
         groups: Column | None = None,
         strata: Column | Table | None = None,
-        about: About | None = None,
+        about: Mapping[str, Any] | About | None = None,
     ):
         if not isinstance(regime, TreatmentRegime):
             raise InputError(f"regime must be a TreatmentRegime; got {quoted(regime)}. Of one tree, use StudyReport.")
         check_is_fitted(regime, "stages_")
         course = check_stages(stages, sample_weight=sample_weight, groups=groups, strata=strata, missing_outcome=WEIGHT)
         _refuse_others(regime, course, values)
-        named = about or About()
+        named = About.of(about)
         if named.instrument:
             raise InputError("A regime has no instrument; leave instrument out of about.")
         named = replace(named, outcome=named.outcome or outcome_name(stages), treatment=named.treatment or "treatment")

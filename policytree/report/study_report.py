@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from policytree.report.sections.effects import heterogeneity_section, ranking_se
 from policytree.report.sections.further import by_group_section, further_outcomes_section
 from policytree.report.sections.missing import missing_section
 from policytree.report.sections.offers import offers_section
+from policytree.report.sections.people import people_section
 from policytree.report.sections.prices import prices_section
 from policytree.report.sections.proof import certificate_section, methods_section, reproduce_section
 from policytree.report.sections.question import check_section, question_section
@@ -79,8 +81,9 @@ class StudyReport(Report):
         :func:`policytree.evaluation.policy_stability`, :func:`policytree.evaluation.near_ties`,
         :func:`policytree.evaluation.offer_rule`, :func:`policytree.diagnostics.target_overlap`,
         :func:`policytree.evaluation.transport_sensitivity`, in any order.
-    about : About, optional
-        Names, units, warnings and the command, which data and results do not contain.
+    about : mapping, optional
+        Names, units, warnings and the command, which data and results do not contain, such as ``{"unit": "dollars"}``:
+        the attributes of :class:`policytree.report.material.About`, which may be passed as well.
 
     Attributes
     ----------
@@ -125,7 +128,7 @@ class StudyReport(Report):
         offer_costs: PerTreatment | None = None,
         treatment_cost: float = 0.0,
         results: Any = (),
-        about: About | None = None,
+        about: Mapping[str, Any] | About | None = None,
     ):
         data = StudyData.read("StudyReport", Y, T=T, X=X, W=W, groups=groups, sample_weight=sample_weight)
         study = _as_fitted(model, Y if isinstance(Y, Study) else data.with_covariates())
@@ -254,7 +257,7 @@ def make_content(material: Material) -> Content:
     ]  # fmt: skip
     behind = [
         prices_section(material), None if suspicious else check, *values_sections(material), means_section(material),
-        *(() if recommended else rule), depth_section(material), support_section(material),
+        *(() if recommended else rule), depth_section(material), people_section(material), support_section(material),
         heterogeneity_section(material), ranking_section(material), sensitivity_section(material),
         stability_section(material), certificate_section(material), methods_section(material),
         reproduce_section(material),

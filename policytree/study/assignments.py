@@ -21,8 +21,8 @@ class Assignment(ABC):
 
     Examples
     --------
-    >>> from policytree.study import Assignment, Offered
-    >>> from policytree.study.assignments import Given
+    >>> from policytree.study import Offered
+    >>> from policytree.study.assignments import Assignment, Given
     >>> issubclass(Given, Assignment), issubclass(Offered, Assignment)
     (True, True)
     """
@@ -103,10 +103,33 @@ class Offered(Assignment):
 
 
 @dataclass(frozen=True, slots=True)
+class Unassigned(Assignment):
+    """No treatment, where an outcome needs none: rewards of every treatment, or labels.
+
+    Examples
+    --------
+    >>> from policytree.study.assignments import Unassigned
+    >>> Unassigned().columns()
+    {}
+    """
+
+    column: str = ""
+
+    def columns(self) -> dict[str, str]:
+        """None."""
+        return {}
+
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """Nothing: ``T`` is what somebody got."""
+        del table
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
 class Combined(Assignment):
     """Several treatments at once, a column each: their combinations are the arms.
 
-    Labels are those of :func:`policytree.combine_treatments`.
+    Labels are those of :class:`policytree.data.combined_treatments.CombinedTreatments`.
 
     Parameters
     ----------
@@ -140,14 +163,22 @@ class Combined(Assignment):
         return combine_frame(table[list(self.of)])
 
 
-def as_assignment(treatment: str | Sequence[str] | Assignment) -> Assignment:
+def as_assignment(treatment: str | Sequence[str] | Assignment | None, *, needed: bool = True) -> Assignment:
     """A column's name as the kind :class:`Given`, several names as :class:`Combined`; a kind as it is.
+
+    Parameters
+    ----------
+    treatment : str, sequence of str, Assignment or None
+    needed : bool
+        Whether None is refused, and does not stand for :class:`Unassigned`.
 
     Raises
     ------
     InputError
         If it is neither.
     """
+    if treatment is None and not needed:
+        return Unassigned()
     if isinstance(treatment, str):
         return Given(treatment)
     if isinstance(treatment, list | tuple) and len(treatment) > 1:

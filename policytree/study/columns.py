@@ -32,7 +32,7 @@ def names_of(given: str | Sequence[str] | None, role: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def require_column(table: pd.DataFrame, name: str, role: str) -> None:
+def require_column(columns: Sequence[str], name: str, role: str) -> None:
     """Refuse a column that is not there, with names that are close.
 
     Raises
@@ -41,8 +41,8 @@ def require_column(table: pd.DataFrame, name: str, role: str) -> None:
     """
     if not isinstance(name, str):
         raise InputError(f"{role} must be the name of a column; got {quoted(name)}.")
-    if name not in table.columns:
-        raise InputError(no_such_column(name, role, list(table.columns)))
+    if name not in columns:
+        raise InputError(no_such_column(name, role, columns))
 
 
 def refuse_two_roles(roles: Iterable[tuple[str, str]]) -> None:

@@ -1,17 +1,18 @@
-"""Kinds of outcome: numbers, an event in words, numbers some of which are missing, times to an event."""
+"""Kinds of outcome: numbers, events in words, gaps, times to an event; rewards of every treatment, and labels."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from policytree.common.number_texts import number_of
 from policytree.exceptions import InputError
-from policytree.study.columns import values_shown
+from policytree.study.columns import names_of, values_shown
 from policytree.study_check.columns import value_text
 from policytree.study_check.events import SAID_CENSORED, likely_event
 from policytree.weighting.study_data import WEIGHT, StudyData
@@ -30,7 +31,7 @@ class Outcome(ABC):
     >>> from dataclasses import dataclass
     >>> import pandas as pd
     >>> from policytree import Study
-    >>> from policytree.study import Outcome
+    >>> from policytree.study.outcomes import Outcome
     >>> @dataclass(frozen=True)
     ... class Change(Outcome):
     ...     column: str
@@ -46,6 +47,7 @@ class Outcome(ABC):
     """
 
     column: str
+    potential: ClassVar[bool] = False  # whether it says what every action brings, so that nobody needs to have got one
 
     def columns(self) -> dict[str, str]:
         """Every column that the kind reads, by its role in words; the outcome itself first."""
@@ -60,6 +62,25 @@ class Outcome(ABC):
         InputError
             If the columns cannot be read in this way.
         """
+
+    def arguments_of_part(self, table: pd.DataFrame) -> dict[str, Any]:
+        """:meth:`arguments` of some rows of a table that is larger than memory: others may hold values that lack here.
+
+        Raises
+        ------
+        InputError
+            If the kind cannot be read in parts.
+        """
+        del table
+        raise InputError(
+            f"Outcomes of the kind {type(self).__name__} cannot be read a batch at a time; take a study in memory: "
+            "study.in_memory()."
+        )
+
+    @property
+    def labelled(self) -> list[str]:
+        """Columns whose values are labels, of which those of all rows say what they mean."""
+        return []
 
     def settled(self, observed: StudyData) -> Outcome:
         """The same with what the rows decided, such as a horizon that nobody named."""
@@ -93,6 +114,8 @@ class Number(Outcome):
         """``Y``."""
         return {"Y": table[self.column]}
 
+    arguments_of_part = arguments
+
 
 @dataclass(frozen=True, slots=True)
 class Event(Outcome):
@@ -117,8 +140,20 @@ class Event(Outcome):
 
     def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
         """``Y``, missing where the column is."""
+        return self._arguments(table, part=False)
+
+    def arguments_of_part(self, table: pd.DataFrame) -> dict[str, Any]:
+        """The same, whether or not the event is among these rows."""
+        return self._arguments(table, part=True)
+
+    def _arguments(self, table: pd.DataFrame, part: bool) -> dict[str, Any]:
         column = table[self.column]
-        return {"Y": met(column, self.value).astype(float).where(column.notna()).rename(self.column)}
+        return {"Y": met(column, self.value, part=part).astype(float).where(column.notna()).rename(self.column)}
+
+    @property
+    def labelled(self) -> list[str]:
+        """The outcome."""
+        return [self.column]
 
     def mean(self, observed: StudyData) -> str:
         """The share of rows with the event."""
@@ -151,8 +186,21 @@ class MayBeMissing(Outcome):
 
     def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
         """``Y`` with its gaps, and that rows without it are weighted for."""
-        known = Number(self.of) if isinstance(self.of, str) else self.of
-        return {**known.arguments(table), "missing_outcome": WEIGHT}
+        return {**self.known.arguments(table), "missing_outcome": WEIGHT}
+
+    def arguments_of_part(self, table: pd.DataFrame) -> dict[str, Any]:
+        """The same of some of the rows."""
+        return {**self.known.arguments_of_part(table), "missing_outcome": WEIGHT}
+
+    @property
+    def known(self) -> Number | Event:
+        """The outcome where it is known."""
+        return Number(self.of) if isinstance(self.of, str) else self.of
+
+    @property
+    def labelled(self) -> list[str]:
+        """Those of the outcome where it is known."""
+        return self.known.labelled
 
     def mean(self, observed: StudyData) -> str:
         """That of the outcome where it is known."""
@@ -216,9 +264,21 @@ class TimeToEvent(Outcome):
         InputError
             If both ``happened`` and ``cause`` name a value, or the column never holds it.
         """
+        return self._arguments(table, part=False)
+
+    def arguments_of_part(self, table: pd.DataFrame) -> dict[str, Any]:
+        """The same, whether or not an event is among these rows."""
+        return self._arguments(table, part=True)
+
+    @property
+    def labelled(self) -> list[str]:
+        """How times ended."""
+        return [self.event]
+
+    def _arguments(self, table: pd.DataFrame, part: bool) -> dict[str, Any]:
         return {
             "Y": table[self.time],
-            "event": event_codes(table[self.event], self.happened, self.cause),
+            "event": event_codes(table[self.event], self.happened, self.cause, part=part),
             "horizon": self.horizon,
             "target": self.measure,
             "cause": None if self.cause is None else 1,
@@ -236,8 +296,88 @@ class TimeToEvent(Outcome):
         return observed.times.described(self.time)
 
 
-def met(column: pd.Series, value: Any) -> pd.Series:
-    """Rows of a column that hold a value, (n,) of bool; at least one does. Texts are compared without outer blanks.
+@dataclass(frozen=True, slots=True)
+class Rewards(Outcome):
+    """What every treatment would bring each row, a column for each: the outcome need not be learnt any more.
+
+    For :class:`policytree.PolicyTree`, :func:`policytree.encoded.encode` and what else reads rewards. Treatments are
+    called as their columns.
+
+    Parameters
+    ----------
+    of : sequence of str
+        Columns of the rewards.
+
+    Examples
+    --------
+    >>> from policytree.study import Rewards
+    >>> Rewards(["none", "drug"]).columns()
+    {'reward none': 'none', 'reward drug': 'drug'}
+    """
+
+    of: Sequence[str]
+    potential: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        named = names_of(self.of, "Rewards")
+        if isinstance(self.of, str) or not named:
+            raise InputError(f"Rewards takes a list of columns, one for each treatment; got {self.of!r}.")
+        if len(named) < len(self.of):
+            raise InputError("Rewards names a column twice; name each once.")
+        object.__setattr__(self, "of", named)
+
+    @property
+    def column(self) -> str:  # type: ignore[override]
+        """The columns' names in words."""
+        return f"rewards of {', '.join(self.of)}"
+
+    def columns(self) -> dict[str, str]:
+        """The column of every treatment."""
+        return {f"reward {name}": name for name in self.of}
+
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """``rewards``, as :meth:`policytree.PolicyTree.fit` takes them."""
+        return {"rewards": table[list(self.of)]}
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Outcome):
+    """A class that a tree is to predict.
+
+    For :class:`policytree.OptimalTreeClassifier` and :func:`policytree.encoded.encode`.
+
+    Parameters
+    ----------
+    column : str
+
+    Examples
+    --------
+    >>> from policytree.study import Label
+    >>> Label("ill").columns()
+    {'label': 'ill'}
+    """
+
+    column: str
+    potential: ClassVar[bool] = True
+
+    def columns(self) -> dict[str, str]:
+        """The column of the classes."""
+        return {"label": self.column}
+
+    @property
+    def labelled(self) -> list[str]:
+        """The column of the classes."""
+        return [self.column]
+
+    def arguments(self, table: pd.DataFrame) -> dict[str, Any]:
+        """``y``, as :meth:`policytree.OptimalTreeClassifier.fit` takes it."""
+        return {"y": table[self.column]}
+
+
+def met(column: pd.Series, value: Any, *, part: bool = False) -> pd.Series:
+    """Rows of a column that hold a value, (n,) of bool. Texts are compared without outer blanks.
+
+    At least one row does, unless these are ``part`` of the rows.
 
     Raises
     ------
@@ -248,14 +388,14 @@ def met(column: pd.Series, value: Any) -> pd.Series:
     wanted = number_of(value) if numeric and isinstance(value, str) else value
     found = column.eq(wanted) if numeric else column.astype("string").str.strip().eq(str(value).strip())
     rows = found.fillna(False).astype(bool) & column.notna()
-    if not rows.any():
+    if not (part or rows.any()):
         raise InputError(
             f"Column {column.name!r} never holds {value!r}; its values are {values_shown(column, FEW_VALUES)}."
         )
     return rows
 
 
-def event_codes(column: pd.Series, happened: Any, cause: Any) -> pd.Series:
+def event_codes(column: pd.Series, happened: Any, cause: Any, *, part: bool = False) -> pd.Series:
     """How times ended, (n,) of int: 0 censored, 1 the event (of the cause asked about), 2 an event of another cause.
 
     Parameters
@@ -267,6 +407,8 @@ def event_codes(column: pd.Series, happened: Any, cause: Any) -> pd.Series:
         false.
     cause : optional
         The value that stands for the cause; 0, or a text such as "censored", then stands for censoring.
+    part : bool
+        Whether these are some of the rows, which need not hold every value.
 
     Raises
     ------
@@ -277,30 +419,32 @@ def event_codes(column: pd.Series, happened: Any, cause: Any) -> pd.Series:
         raise InputError("happened and cause both name a value of the event's column; with cause leave happened out.")
     if column.isna().any():
         return column
-    labels = column.astype("string").str.strip().str.casefold()
+    numeric = pd.api.types.is_numeric_dtype(column)
     if cause is not None:
-        own = met(column, cause)
-        numeric = pd.api.types.is_numeric_dtype(column)
-        censored = column.eq(0) if numeric else labels.isin([*SAID_CENSORED, "0"]).astype(bool)
-        if not censored.any() or (own & censored).any():
+        own = met(column, cause, part=part)
+        censored = column.eq(0) if numeric else _folded(column).isin([*SAID_CENSORED, "0"]).astype(bool)
+        if not (part or censored.any()) or (own & censored).any():
             raise InputError(
                 f"With cause, 0 in column {column.name!r} stands for censoring (or 'censored', among texts) and other "
                 f"values for causes; it holds {values_shown(column, FEW_VALUES)}."
             )
         return pd.Series(np.select([own, censored], [1, 0], 2), index=column.index, name=column.name)
     if happened is not None:
-        return met(column, happened).astype(int)
-    codes = labels.map(TRUE_OR_FALSE)
-    if pd.api.types.is_numeric_dtype(column) and column.isin([0, 1]).all():
-        codes = column
+        return met(column, happened, part=part).astype(int)
+    codes = column if numeric and column.isin([0, 1]).all() else _folded(column).map(TRUE_OR_FALSE)
     if codes.isna().any():
         raise _no_events(column)
-    if not codes.eq(1).any():
+    if not (part or codes.eq(1).any()):
         raise InputError(
             f"Column {column.name!r} (event) holds nothing but {value_text(column.iloc[0])}, so that every time is "
             "censored; without a single event there is nothing to learn: name another column."
         )
     return codes.astype(int).rename(column.name)
+
+
+def _folded(column: pd.Series) -> pd.Series:
+    """Values as text, without outer blanks and capital letters."""
+    return column.astype("string").str.strip().str.casefold()
 
 
 def _no_events(column: pd.Series) -> InputError:
@@ -336,7 +480,7 @@ def as_outcome(outcome: str | Outcome) -> Outcome:
         return Number(outcome)
     if not isinstance(outcome, Outcome):
         raise InputError(
-            "outcome must be the name of a column or a kind of outcome (Number, Event, MayBeMissing, TimeToEvent); "
-            f"got {outcome!r}."
+            "outcome must be the name of a column or a kind of outcome (Number, Event, MayBeMissing, TimeToEvent, "
+            f"Rewards, Label); got {outcome!r}."
         )
     return outcome

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +13,17 @@ import pandas as pd
 
 from policytree.common.calls import StudyLike
 from policytree.common.typing import Table
-from policytree.common.validation import check_choice, position_of
+from policytree.common.validation import check_choice, place_of, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
+from policytree.data.sources import READ_ROWS, Source, arrow, is_dask, is_larger_than_memory, open_source
 from policytree.exceptions import InputError, quoted
-from policytree.study.assignments import Assignment, as_assignment
+from policytree.study.assignments import Assignment, Combined, Offered, as_assignment
 from policytree.study.columns import default_covariates, names_of, refuse_no_values, refuse_two_roles, require_column
 from policytree.study.outcomes import Outcome, as_outcome
 from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
 from policytree.study_check import StudyCheck, check_study
-from policytree.study_check.directions import Direction, direction_of
+from policytree.study_check.directions import Direction, direction_of, with_direction
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.study_data import StudyData
 from policytree.weighting.target_arguments import with_target
@@ -31,7 +34,7 @@ UNNAMED = (
     "Nobody named the covariates: every column without another role is one, and must have been known before treatment "
     "was chosen."
 )
-FOUND = ("table", "notes", "observed")  # fields that are no roles
+FOUND = ("rows", "notes", "found")  # fields that are no roles
 COSTS = ("arm_costs", "budget_costs")
 
 
@@ -44,15 +47,19 @@ class Study(StudyLike):
 
     Parameters
     ----------
-    table : table of shape (n, columns)
-        A row per person (or per person and visit, with ``cluster``), columns with names: pandas, polars, pyarrow.
-    treatment : str, sequence of str, or Assignment
+    table : table of shape (n, columns), path, list of paths, Arrow dataset, DuckDB relation or dask DataFrame
+        A row per person (or per person and visit, with ``cluster``), columns with names: pandas, polars, pyarrow. Files
+        (Parquet, CSV and Arrow, by name, folder or pattern) and the others may be larger than memory: they stay where
+        they are, ``covariates`` must be named, and values are checked when they are read.
+        :mod:`policytree.encoded` and :mod:`policytree.on_dask` read them; :meth:`in_memory` makes a study for all else.
+    treatment : str, sequence of str, or Assignment, optional
         Column of the treatment that every row got; columns of several treatments at once, whose combinations become
         the arms (:class:`policytree.study.assignments.Combined`); or another kind of assignment
-        (:class:`policytree.study.Offered`, where people could refuse).
+        (:class:`policytree.study.Offered`, where people could refuse). Rewards and labels need none.
     outcome : str or Outcome
         Column of the outcome, a number; or a kind of outcome: :class:`policytree.study.Event`,
-        :class:`policytree.study.MayBeMissing`, :class:`policytree.study.TimeToEvent`.
+        :class:`policytree.study.MayBeMissing`, :class:`policytree.study.TimeToEvent`,
+        :class:`policytree.study.Rewards`, :class:`policytree.study.Label`.
     direction : {"maximize", "minimize"}, optional
         Which way the outcome is better. None says that nobody said it.
     covariates : sequence of str, optional
@@ -64,7 +71,9 @@ class Study(StudyLike):
         Columns that are no covariates, where ``covariates`` is left out.
     propensity : number, str or mapping, optional
         Known probabilities of treatment (of offers, where people could refuse): by label, numbers or names of columns;
-        or one number or column, of two treatments the probability of the second in sorted order. None: estimated.
+        or one number or column, of two treatments the probability of the second in sorted order. Of several treatments
+        that were drawn independently by each one's name: a number (of the level that is not the control), or a mapping
+        from level to number. None: estimated.
     randomized : bool, optional
         Whether treatments were drawn by lot, so that nobody would get that mixture again; by default where
         ``propensity`` is given.
@@ -93,8 +102,8 @@ class Study(StudyLike):
 
     Attributes
     ----------
-    observed : StudyData
-        Outcomes, treatments, weights and clusters, checked, as arrays.
+    rows : DataFrame, Source or dask DataFrame
+        The table, or where it is read from.
     notes : tuple of str
         What was decided without being asked, a sentence each.
 
@@ -119,7 +128,7 @@ class Study(StudyLike):
     ['none', 'drug']
     """
 
-    table: pd.DataFrame
+    rows: Any
     treatment: Assignment
     outcome: Outcome
     direction: str | None
@@ -139,13 +148,13 @@ class Study(StudyLike):
     unit: str
     name: str
     notes: tuple[str, ...]
-    observed: StudyData = field(repr=False)
+    found: StudyData | None = field(repr=False)
 
     def __init__(
         self,
-        table: Table,
+        table: Table | str | os.PathLike | Sequence[str | os.PathLike] | Source,
         *,
-        treatment: str | Sequence[str] | Assignment,
+        treatment: str | Sequence[str] | Assignment | None = None,
         outcome: str | Outcome,
         direction: str | None = None,
         covariates: Sequence[str] | None = None,
@@ -169,14 +178,16 @@ class Study(StudyLike):
             check_choice(direction, "direction", DIRECTIONS)
         if population is not None and not isinstance(population, Population):
             raise InputError(f"population must be a Population of people, or None; got {quoted(population)}.")
+        kind = as_outcome(outcome)
         self._set(
-            table=_named(table), treatment=as_assignment(treatment), outcome=as_outcome(outcome), direction=direction,
+            rows=_rows(table), treatment=as_assignment(treatment, needed=not kind.potential), outcome=kind,
+            direction=direction,
             confounders=names_of(confounders, "confounders"), propensity=propensity, randomized=randomized,
             control=control, cluster=cluster,
             strata=names_of(strata, "strata"), weights=weights, arm_costs=dict(arm_costs or {}),
             budget_costs=dict(budget_costs or {}),
             further_outcomes=dict(further_outcomes or {}), subgroups=names_of(subgroups, "subgroups"),
-            population=population, unit=unit, name=name, notes=(),
+            population=population, unit=unit, name=name, notes=(), found=None,
         )  # fmt: skip
         self._settle(covariates, names_of(exclude, "exclude"))
 
@@ -187,12 +198,34 @@ class Study(StudyLike):
 
     def _settle(self, covariates: Sequence[str] | None, exclude: tuple[str, ...]) -> None:
         """Check every role, and choose the covariates where nobody named them."""
-        for role, column in (*self._roles(), *(("exclude", column) for column in exclude)):
-            require_column(self.table, column, role)
+        columns = self.columns
+        beside = [*(("strata", column) for column in self.strata), *(("exclude", column) for column in exclude)]
+        for role, column in (*self._roles(), *beside):
+            require_column(columns, column, role)
         refuse_two_roles(self._exclusive())
-        alone = [(role, column) for role, column in self._exclusive() if role != "weights"]
+        # Who enters when may well matter for what happens then, so that an entry may be a covariate, too.
+        exclusive = [(role, column) for role, column in self._exclusive() if role != "entry"]
+        alone = [(role, column) for role, column in exclusive if role != "weights"]
         for role in ("confounders", "strata", "cluster"):
             refuse_two_roles([*alone, *((role, column) for column in names_of(getattr(self, role), role))])
+        for role in ("confounders", "propensity", "population") if self.outcome.potential else ():
+            if getattr(self, role) not in (None, ()):
+                raise InputError(
+                    f"{role} is for outcomes that are learnt from, and {type(self.outcome).__name__} says what every "
+                    "action brings; leave it out."
+                )
+        for role in COSTS:
+            for label, cost in getattr(self, role).items():
+                if isinstance(cost, str):
+                    require_column(columns, cost, f"{role} of {label}")
+        for column, way in self.further_outcomes.items():
+            check_choice(way, f"further_outcomes[{column!r}]", DIRECTIONS)
+        if covariates is None and self.is_larger_than_memory:
+            free = [name for name in columns if name not in {column for _, column in self._roles()}]
+            raise InputError(
+                f"Rows that are larger than memory are not read to choose covariates; name them: covariates=[...]. "
+                f"Columns without another role are {', '.join(free[:10])}{', ...' if len(free) > 10 else ''}."
+            )
         if covariates is None:
             chosen, notes = default_covariates(self.table, {*(column for _, column in self._roles()), *exclude})
             self._set(covariates=tuple(chosen), notes=(UNNAMED, *notes))
@@ -203,13 +236,22 @@ class Study(StudyLike):
             if not named:
                 raise InputError("covariates names no column, so that no rule could ask anything; name some.")
             for column in named:
-                require_column(self.table, column, "covariates")
-            refuse_two_roles([*self._exclusive(), *(("covariates", column) for column in named)])
+                require_column(columns, column, "covariates")
+            refuse_two_roles([*exclusive, *(("covariates", column) for column in named)])
             self._set(covariates=named, confounders=tuple(c for c in self.confounders if c not in named))
+        if self.is_larger_than_memory:
+            return
         refuse_no_values(self.X)
         FeatureEncoder.fit(self.table[[*self.covariates, *self.confounders]], argument="The table")
+        if self.outcome.potential:
+            return
         observed = StudyData.of(**self._columns())
-        self._set(observed=observed, outcome=self.outcome.settled(observed))
+        self._set(found=observed, outcome=self.outcome.settled(observed))
+        known, given = self.propensity, self.treatment
+        if isinstance(given, Combined) and isinstance(known, Mapping) and not set(given.of).isdisjoint(known):
+            self._set(propensity=given.combined(self.table).propensity(known))  # drawn independently of each other
+            observed = replace(observed, propensity=probabilities(self.propensity, self.table))
+            self._set(found=observed)
         if self.propensity is not None:
             of = self.assigned
             for label in self.propensity if isinstance(self.propensity, Mapping) else ():
@@ -219,16 +261,120 @@ class Study(StudyLike):
         if self.control is not None:
             position_of(self.control, observed.treatments, "control")
         for role in COSTS:
-            for label, cost in getattr(self, role).items():
+            for label in getattr(self, role):
                 _refuse_unknown(label, observed, role)
-                if isinstance(cost, str):
-                    require_column(self.table, cost, f"{role} of {label}")
-        for column, way in self.further_outcomes.items():
-            check_choice(way, f"further_outcomes[{column!r}]", DIRECTIONS)
         if self.population is not None:
             with_target(self._columns() | self._of_population())
 
+    # --- where its rows are ---
+
+    @property
+    def is_larger_than_memory(self) -> bool:
+        """Whether rows are read a batch at a time, from files, datasets or dask."""
+        return not isinstance(self.rows, pd.DataFrame)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The table, in memory.
+
+        Raises
+        ------
+        InputError
+            If it may be larger than memory.
+        """
+        if not isinstance(self.rows, pd.DataFrame):
+            raise InputError(
+                f"The rows of this study are not in memory, where this needs them ({self._where()}); take "
+                "study.in_memory() if they fit into it, or score them a batch at a time: "
+                "policytree.encoded.stream_rewards."
+            )
+        return self.rows
+
+    @property
+    def source(self) -> Source:
+        """The rows as readers take them, a batch at a time; of a dask DataFrame each partition when it is read."""
+        return open_source(self.rows)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns of the table."""
+        return self.rows.names if isinstance(self.rows, Source) else [str(column) for column in self.rows.columns]
+
+    @property
+    def roles(self) -> list[tuple[str, str]]:
+        """The columns that the study names, each with its role in words; covariates first."""
+        return [
+            *(("covariates", column) for column in self.covariates),
+            *self._roles(),
+            *(("strata", column) for column in self.strata),
+        ]
+
+    def in_memory(self) -> Study:
+        """The same study with its rows in memory: the columns that it names.
+
+        Returns
+        -------
+        Study
+
+        Raises
+        ------
+        InputError
+            If a column cannot be used as what it is said to be.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from policytree import Study, load_dataset
+        >>> study = load_dataset("nsw").study()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.table.to_parquet(f"{folder}/nsw.parquet")
+        ...     roles = {"treatment": study.treatment, "outcome": study.outcome, "covariates": study.covariates}
+        ...     Study(f"{folder}/nsw.parquet", **roles).in_memory().n
+        ...
+        445
+        """
+        names = list(dict.fromkeys(column for _, column in self.roles))
+        tables = list(self.source.tables(names, READ_ROWS))
+        if not tables:
+            raise InputError("The table has no rows; give a row for every person.")
+        return self.replace(table=arrow().concat_tables(tables).to_pandas(), covariates=self.covariates)
+
+    def without_rows(self) -> Study:
+        """The same roles without rows, for workers that have their own."""
+        made = copy.copy(self)
+        made._set(rows=Source(()), found=None)
+        return made
+
+    def _where(self) -> str:
+        return f"a dask frame of {self.rows.npartitions} partitions" if is_dask(self.rows) else str(self.rows)
+
     # --- what it is ---
+
+    @property
+    def observed(self) -> StudyData:
+        """Outcomes, treatments, weights and clusters, checked, as arrays.
+
+        Raises
+        ------
+        InputError
+            If the table may be larger than memory, or says what every treatment brings and not what was observed.
+        """
+        if self.found is None:
+            raise self._unobserved(len(self.table))
+        return self.found
+
+    def _seen(self, kind: Outcome | Assignment, role: str) -> Any:
+        """What a kind reads as Y, or T."""
+        found = kind.arguments(self.table)
+        if role not in found:
+            raise self._unobserved(self.n)
+        return found[role]
+
+    def _unobserved(self, n: int) -> InputError:
+        return InputError(
+            f"The study of {n:,} rows has {self.outcome.column}, which say what every treatment brings; this needs "
+            "outcomes and treatments as they were observed: name treatment and outcome."
+        )
 
     @property
     def n(self) -> int:
@@ -246,12 +392,12 @@ class Study(StudyLike):
     @property
     def Y(self) -> Any:
         """The outcomes as their kind reads them, (n,)."""
-        return self.outcome.arguments(self.table)["Y"]
+        return self._seen(self.outcome, "Y")
 
     @property
     def T(self) -> Any:
         """The treatments, (n,), or of several at once (n, p)."""
-        return self.treatment.arguments(self.table)["T"]
+        return self._seen(self.treatment, "T")
 
     @property
     def X(self) -> pd.DataFrame:
@@ -291,6 +437,12 @@ class Study(StudyLike):
 
     def __getitem__(self, rows: Any) -> Study:
         """Some of the rows, by positions, a slice or a boolean mask; roles and what the rows decided stay."""
+        if isinstance(rows, int | np.integer):  # as scikit-learn's searches ask of what they take for a list
+            raise InputError(
+                "One row is no study; give positions, a slice or a mask. Searches and cross-validation of scikit-learn "
+                "take columns instead: search.fit(study.X, study.Y, T=study.T), after "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
         mask = np.asarray(rows) if not isinstance(rows, slice) else rows
         if isinstance(mask, np.ndarray) and mask.dtype == bool and len(mask) != self.n:
             raise InputError(f"The mask has {len(mask)} values, but the study has {self.n} rows; give one per row.")
@@ -321,38 +473,58 @@ class Study(StudyLike):
         ('free', 'minimize')
         """
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in FOUND}
-        made = Study(**{"table": self.table, **own, **roles})
+        made = Study(**{"table": self.rows, **own, **roles})
         if "covariates" not in roles:
             made._set(notes=self.notes)  # which chose them
         return made
 
     def check(self) -> StudyCheck:
-        """What is suspicious about the data: :func:`policytree.check_study` of this study."""
+        """What is suspicious about the data: errors that no later step would report; takes seconds and fits nothing.
+
+        The check finds: a covariate, or a sum of them, that nearly determines the outcome or the treatment (also copies
+        with noise, in other units, cut into classes or hidden in text); names that suggest a measurement after
+        treatment; values of a column with which nobody got some treatment; values missing under one treatment; ids,
+        dates, numbers stored as text; numbers such as -999 that stand for a missing value; constant, repeated and
+        mostly missing columns; rare categories, unused levels; labels that only case or blanks tell apart; rows and ids
+        that repeat; whether clusters or rows were treated. :func:`policytree.diagnostics.check_rewards` adds checks of
+        the fitted rewards.
+        """
         return check_study(self)
 
     def __repr__(self) -> str:
-        return f"<Study: {self.n:,} rows, {self.treatment.column}, {self.mean_outcome}>"
+        of = self.mean_outcome if self.found is not None else self.outcome.column
+        rows = f"rows in {self._where()}" if self.is_larger_than_memory else f"{self.n:,} rows"
+        return f"<Study: {', '.join(filter(None, (rows, self.treatment.column, of)))}>"
 
     def __str__(self) -> str:
         return summary_text(self.summary())
 
     def _repr_html_(self) -> str:
-        return summary_html(self.summary(), self.counts())
+        return summary_html(self.summary(), None if self.found is None else self.counts())
 
     def summary(self) -> dict[str, str]:
         """What the study is, in words by what they are about."""
-        clusters = len(np.unique(self.observed.clusters))
         control = "" if self.control is None else f"; control {self.control}"
-        found = {
-            "rows": f"{self.n:,}" + ("" if self.cluster is None else f" in {clusters:,} clusters ({self.cluster})"),
-            "outcome": f"{self.mean_outcome}, {BETTER[self.direction]}",
-            "treatment": f"{self.treatment.column}: {', '.join(map(str, self.treatments))}{control}",
-            "propensity": self.propensity_text,
-            "covariates": ", ".join(self.covariates),
-        }
+        if self.found is None:  # nothing was counted
+            by_person = {} if self.outcome.potential else {"treatment": f"{self.treatment.column}{control}"}
+            found = {
+                "rows": (self._where() if self.is_larger_than_memory else f"{self.n:,}")
+                + ("" if self.cluster is None else f" in clusters ({self.cluster})"),
+                "outcome": f"{self.outcome.column}, {BETTER[self.direction]}",
+                **by_person,
+            }
+        else:
+            clusters = len(np.unique(self.observed.clusters))
+            found = {
+                "rows": f"{self.n:,}" + ("" if self.cluster is None else f" in {clusters:,} clusters ({self.cluster})"),
+                "outcome": f"{self.mean_outcome}, {BETTER[self.direction]}",
+                "treatment": f"{self.treatment.column}: {', '.join(map(str, self.treatments))}{control}",
+                "propensity": self.propensity_text,
+            }
+        found["covariates"] = ", ".join(self.covariates)
         more = {
             "confounders": ", ".join(self.confounders), "strata": ", ".join(self.strata), "weights": self.weights or "",
-            "offers": self.treatment.assigned if self.observed.instrument is not None else "",
+            "offers": self.treatment.assigned if isinstance(self.treatment, Offered) else "",
             "costs": self.costs_text,
             "population": "" if self.population is None else str(self.population),
         }  # fmt: skip
@@ -408,14 +580,10 @@ class Study(StudyLike):
         table = self.table
         further = {name: (table[name].astype(np.float64), way) for name, way in self.further_outcomes.items()}
         return {
-            **self.outcome.arguments(table),
-            **self.treatment.arguments(table),
+            **self.data_arguments(),
             "X": self.X,
             "W": self.W,
             "propensity": probabilities(self.propensity, table),
-            "sample_weight": None if self.weights is None else table[self.weights],
-            "groups": None if self.cluster is None else table[self.cluster],
-            "strata": table[list(self.strata)] if self.strata else None,
             "sample_treatment_costs": self.by_label(self.arm_costs) or None,
             "budget_costs": self.by_label(self.budget_costs) or None,
             "outcomes": further or None,
@@ -425,6 +593,32 @@ class Study(StudyLike):
             "direction": self.direction,
             "unit": self.unit,
         }
+
+    # --- what fits of rewards, or of labels, take ---
+
+    @property
+    def says_potential_outcomes(self) -> bool:
+        """Whether the outcome is what every treatment would bring, or a label, and not what was observed."""
+        return self.outcome.potential
+
+    def data_arguments(self) -> dict[str, Any]:
+        """Columns of outcomes, treatments, weights, clusters and strata, which a call must know to take the study."""
+        table = self.table
+        return {
+            **self.outcome.arguments(table),
+            **self.treatment.arguments(table),
+            "sample_weight": None if self.weights is None else table[self.weights],
+            "groups": None if self.cluster is None else table[self.cluster],
+            "strata": table[list(self.strata)] if self.strata else None,
+        }
+
+    def arguments(self) -> dict[str, Any]:
+        """The same with what a call is given if it takes it."""
+        return self._columns()
+
+    def told(self, value: Any) -> Any:
+        """An estimator with the direction of the study, where it has none of its own; any other as it is."""
+        return with_direction(value, self.direction)
 
     def by_label(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
         """Numbers by treatment, with columns in place of their names."""
@@ -455,11 +649,10 @@ class Study(StudyLike):
 
 
 def _refuse_unknown(label: Any, observed: StudyData, role: str) -> None:
-    """Refuse the label of a treatment, or an offer, that nobody got; labels are compared as text."""
-    known = [str(each) for each in observed.treatments]
-    if str(label) not in known and label not in observed.treatments.tolist():  # 1 is the label 1.0
-        what = observed.what
-        raise InputError(f"{role} names the {what} {str(label)!r}; the {what}s are {', '.join(known)}.")
+    """Refuse the label of a treatment, or an offer, that nobody got."""
+    if place_of(label, observed.treatments.tolist()) is None:
+        what, known = observed.what, ", ".join(map(str, observed.treatments))
+        raise InputError(f"{role} names the {what} {str(label)!r}; the {what}s are {known}.")
 
 
 def gain_text(mean: str, observed: StudyData) -> str:
@@ -467,12 +660,16 @@ def gain_text(mean: str, observed: StudyData) -> str:
     return f"gain in {mean} over {observed.treatments[0]!s}"
 
 
-def _named(table: Table) -> pd.DataFrame:
-    """The table as a pandas frame whose columns have names that are texts."""
+def _rows(table: Any) -> Any:
+    """A pandas frame whose columns have names that are texts; a source, or a dask frame, of rows that stay there."""
+    if is_dask(table):
+        return table
+    if is_larger_than_memory(table):
+        return open_source(table)
     frame = as_pandas(table)
     if frame is None:
         raise InputError(
-            "Study takes a table with named columns (pandas, polars or pyarrow); got "
+            "Study takes a table with named columns (pandas, polars or pyarrow), or the names of files; got "
             f"{type(table).__name__}. Arrays go with fit(Y, T, X=X)."
         )
     if not len(frame):

@@ -21,11 +21,12 @@ def summary_text(summary: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-def summary_html(summary: Mapping[str, str], counts: pd.DataFrame) -> str:
-    """Two small tables: the parts of the study, and rows and raw means by treatment."""
+def summary_html(summary: Mapping[str, str], counts: pd.DataFrame | None) -> str:
+    """Two small tables: the parts of the study, and, where they are known, rows and raw means by treatment."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(about)}</th>"
         f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
         for about, text in summary.items()
     )
-    return f"<table>{rows}</table>{counts.to_html(float_format='{:.3g}'.format)}"
+    known = "" if counts is None else counts.to_html(float_format="{:.3g}".format)
+    return f"<table>{rows}</table>{known}"

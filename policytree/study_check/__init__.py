@@ -131,7 +131,7 @@ def check_study(
     Examples
     --------
     >>> import numpy as np, pandas as pd
-    >>> from policytree import check_study
+    >>> from policytree.study_check import check_study
     >>> rng = np.random.default_rng(0)
     >>> y = rng.normal(size=500)
     >>> X = pd.DataFrame({"age": rng.integers(20, 80, size=500), "score": np.exp(y)})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from policytree.common.validation import as_numbers
+from policytree.common.validation import as_numbers, place_of
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
 
@@ -31,7 +31,7 @@ def by_label(
     Parameters
     ----------
     values : number, array, frame with a column per label, or mapping (Series) from label to a number or to n numbers
-        Column names that are the text of the labels count as the labels: polars knows only text names.
+        A name is the label that equals it, or else the one whose text it is: polars knows only text names.
     n : int
         Number of rows.
     treatments : array-like of shape (K,)
@@ -85,14 +85,19 @@ def _has_labels(values: pd.Series, n: int, treatments) -> bool:
 
 
 def _names(given: dict, treatments: list, argument: str, what: str, all_needed: bool, arm: str) -> list[tuple]:
-    """Every treatment with the name that ``given`` has for it: the label itself or, if it knows none, their text."""
-    as_text = not set(treatments) & set(given)
-    names = [(label, str(label) if as_text else label) for label in treatments]
-    lacking = [label for label, name in names if name not in given]
+    """Every treatment with the name that ``given`` has for it (:func:`place_of`), or itself where there is none."""
+    places = {name: place_of(name, treatments) for name in given}
+    names = dict.fromkeys(range(len(treatments)))
+    for name, at in places.items():
+        if at is not None and names[at] is not None:
+            raise InputError(f"{argument} names {arm} {treatments[at]!s} twice, as {names[at]!r} and {name!r}.")
+        if at is not None:
+            names[at] = name
+    lacking = [treatments[at] for at, name in names.items() if name is None]
     if lacking and all_needed:
         raise InputError(f"{argument} has no {what} for {arm} {lacking[0]!s}; give one for each {arm}.")
-    extra = set(given) - {name for _, name in names}
+    extra = [str(name) for name, at in places.items() if at is None]
     if extra:
-        unknown, known = min(map(str, extra)), ", ".join(map(str, treatments))
-        raise InputError(f"{argument} names {arm} {unknown}, which does not occur; the {arm}s are {known}.")
-    return names
+        known = ", ".join(map(str, treatments))
+        raise InputError(f"{argument} names {arm} {min(extra)}, which does not occur; the {arm}s are {known}.")
+    return [(label, label if names[at] is None else names[at]) for at, label in enumerate(treatments)]

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.common.row_labels import aligns_rows
-from policytree.common.typing import PerTreatment, Table
+from policytree.common.typing import Table
 from policytree.common.validation import check_level, sorted_labels
 from policytree.data.views import Shown
 from policytree.exceptions import InputError
-from policytree.weighting.costs import subtract_costs
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -162,48 +160,7 @@ def cate_effects(estimator: Any, X: Table, *, level: float = 0.95) -> CateEffect
     )
 
 
-@aligns_rows
-def from_cate(cate_estimator: Any, X: Table, sample_treatment_costs: PerTreatment | None = None) -> pd.DataFrame:
-    """Plug-in rewards: each treatment's estimated effect against the reference, less what it costs.
-
-    Parameters
-    ----------
-    cate_estimator : fitted EconML estimator of effects of discrete treatments, or CausalML metalearner
-    X : table of shape (n, p)
-        Effect modifiers, as at the estimator's fit.
-    sample_treatment_costs : optional
-        What treatments cost in the outcome's unit: a mapping from label, or an array of shape (K,) or (n, K).
-
-    Returns
-    -------
-    DataFrame of shape (n, K)
-        Rewards relative to the reference treatment, whose column is zero (before costs). Policies are ranked as by
-        absolute rewards; values are gains over giving everybody the reference. Effects are smooth predictions, not
-        scores: an honest value needs doubly robust rewards.
-
-    Raises
-    ------
-    InputError
-        If the estimator is no effect estimator, or was not fitted with discrete treatments and one outcome.
-
-    See Also
-    --------
-    from_scores : Doubly robust scores that an estimator holds of the rows it was fitted on.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from policytree import from_cate
-    >>> forest = SimpleNamespace(  # in place of a fitted estimator of EconML
-    ...     transformer=SimpleNamespace(categories_=[["none", "drug"]]),
-    ...     const_marginal_effect=lambda X: np.where(X > 50, 1.0, -1.0),
-    ... )
-    >>> from_cate(forest, np.array([[30.0], [70.0]]))
-       drug  none
-    0  -1.0   0.0
-    1   1.0   0.0
-    """
+def plug_in_rewards(cate_estimator: Any, X: Table) -> pd.DataFrame:
+    """Each treatment's estimated effect against the reference, whose column is zero: (n, K)."""
     categories = _categories(cate_estimator)
-    rewards = _with_reference(_effects(cate_estimator, X), np.shape(X)[0], categories, getattr(X, "index", None))
-    return rewards if sample_treatment_costs is None else subtract_costs(rewards, sample_treatment_costs)
+    return _with_reference(_effects(cate_estimator, X), np.shape(X)[0], categories, getattr(X, "index", None))

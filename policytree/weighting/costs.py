@@ -95,7 +95,7 @@ def subtract_costs(rewards: Table, costs: PerTreatment) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree.weighting import subtract_costs
+    >>> from policytree.weighting.costs import subtract_costs
     >>> rewards = pd.DataFrame({"drug": [2.0, 0.0], "none": [0.0, 1.0]})
     >>> subtract_costs(rewards, {"drug": 0.5, "none": 0.0})
        drug  none

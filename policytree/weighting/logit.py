@@ -112,78 +112,80 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
+    @staticmethod
+    @aligns_rows
+    def table(
+        T: Column,
+        *,
+        X: Table | None = None,
+        W: Table | None = None,
+        sample_weight: Column | None = None,
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """The logistic regression of treatment on covariates, all rows, as a table of coefficients.
 
-@aligns_rows
-def propensity_table(
-    T: Column,
-    *,
-    X: Table | None = None,
-    W: Table | None = None,
-    sample_weight: Column | None = None,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """The logistic regression of treatment on covariates, all rows, as a table of coefficients.
+        Parameters
+        ----------
+        T : column of n labels
+        X, W : tables of shape (n, p), optional
+            Covariates as for :class:`policytree.RewardEstimator`; at least one.
+        sample_weight : column of n numbers, optional
+            Survey weights, with two treatments; standard errors are then robust (HC1).
+        level : float in (0, 1)
 
-    Parameters
-    ----------
-    T : column of n labels
-    X, W : tables of shape (n, p), optional
-        Covariates as for :class:`policytree.RewardEstimator`; at least one.
-    sample_weight : column of n numbers, optional
-        Survey weights, with two treatments; standard errors are then robust (HC1).
-    level : float in (0, 1)
+        Returns
+        -------
+        DataFrame
+            Index (treatment, term); columns coefficient (log odds against the first treatment), standard_error, z,
+            p_value, lower, upper. Terms that are constant or repeat others are left out.
 
-    Returns
-    -------
-    DataFrame
-        Index (treatment, term); columns coefficient (log odds against the first treatment), standard_error, z, p_value,
-        lower, upper. Terms that are constant or repeat others are left out.
+        Raises
+        ------
+        InputError
+            If there are no covariates, or they predict a treatment perfectly.
 
-    Raises
-    ------
-    InputError
-        If there are no covariates, or they predict a treatment perfectly.
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from policytree.weighting import LogitPropensity
+        >>> rng = np.random.default_rng(0)
+        >>> X = pd.DataFrame({"age": rng.uniform(20, 80, size=200)})
+        >>> T = np.where(X["age"] + 20 * rng.normal(size=200) > 50, "drug", "none")
+        >>> LogitPropensity.table(T, X=X)[["coefficient", "standard_error"]].round(2)
+                             coefficient  standard_error
+        treatment term
+        none      intercept         4.36            0.64
+                  age              -0.08            0.01
+        """
+        check_level(level)
+        if X is None and W is None:
+            raise InputError("A propensity table needs covariates; pass X or W.")
+        arm, treatments = treatment_codes(T)
+        covariates = Covariates.fit(X, W)
+        Z = covariates.matrix(X, W, len(arm))
+        filler = imputer()
+        Z, terms = filler.fit_transform(Z), filler.get_feature_names_out(covariates.names())
+        model = LogitPropensity().fit(Z, arm, weights(sample_weight, len(arm)))
+        results, q = model.results_, len(model.columns_) + 1
+        contrasts = treatments[1:]
 
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from policytree.weighting import propensity_table
-    >>> rng = np.random.default_rng(0)
-    >>> X = pd.DataFrame({"age": rng.uniform(20, 80, size=200)})
-    >>> T = np.where(X["age"] + 20 * rng.normal(size=200) > 50, "drug", "none")
-    >>> propensity_table(T, X=X)[["coefficient", "standard_error"]].round(2)
-                         coefficient  standard_error
-    treatment term
-    none      intercept         4.36            0.64
-              age              -0.08            0.01
-    """
-    check_level(level)
-    if X is None and W is None:
-        raise InputError("A propensity table needs covariates; pass X or W.")
-    arm, treatments = treatment_codes(T)
-    covariates = Covariates.fit(X, W)
-    Z = covariates.matrix(X, W, len(arm))
-    filler = imputer()
-    Z, terms = filler.fit_transform(Z), filler.get_feature_names_out(covariates.names())
-    model = LogitPropensity().fit(Z, arm, weights(sample_weight, len(arm)))
-    results, q = model.results_, len(model.columns_) + 1
-    contrasts = treatments[1:]
+        def stacked(values):
+            return np.asarray(values).reshape(q, len(contrasts)).T.ravel()
 
-    def stacked(values):
-        return np.asarray(values).reshape(q, len(contrasts)).T.ravel()
-
-    params, errors = stacked(results.params), stacked(results.bse)
-    z = params / errors
-    half = norm.ppf(0.5 + level / 2) * errors
-    index = pd.MultiIndex.from_product([contrasts, ["intercept", *terms[model.columns_]]], names=["treatment", "term"])
-    return pd.DataFrame(
-        {
-            "coefficient": params,
-            "standard_error": errors,
-            "z": z,
-            "p_value": 2 * norm.sf(np.abs(z)),
-            "lower": params - half,
-            "upper": params + half,
-        },
-        index=index,
-    )
+        params, errors = stacked(results.params), stacked(results.bse)
+        z = params / errors
+        half = norm.ppf(0.5 + level / 2) * errors
+        index = pd.MultiIndex.from_product(
+            [contrasts, ["intercept", *terms[model.columns_]]], names=["treatment", "term"]
+        )
+        return pd.DataFrame(
+            {
+                "coefficient": params,
+                "standard_error": errors,
+                "z": z,
+                "p_value": 2 * norm.sf(np.abs(z)),
+                "lower": params - half,
+                "upper": params + half,
+            },
+            index=index,
+        )

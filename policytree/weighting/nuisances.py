@@ -24,6 +24,7 @@ from policytree.model_selection.crossfit import (
 )
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.completion import completed
+from policytree.weighting.effect_outcomes import EffectModel, EffectOutcomes, is_effect_estimator
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacked import expanded
@@ -64,7 +65,7 @@ class ArmModels:
 class ArmOfStack:
     """One arm of a fold's default outcome models, as a model by itself."""
 
-    model: StackedOutcomes
+    model: StackedOutcomes | EffectModel
     arm: int
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -84,7 +85,7 @@ class CrossFittedRegression:
     """
 
     predictions: np.ndarray
-    models: tuple[ArmModels | StackedOutcomes, ...]
+    models: tuple[ArmModels | StackedOutcomes | EffectModel, ...]
 
     def predict_new(self, Z: np.ndarray, held_out_of: np.ndarray | None = None) -> np.ndarray:
         """Expected outcomes of new rows, shape (n, K): averaged over fold models."""
@@ -106,7 +107,7 @@ class CrossFittedRegression:
     def by_arm(self) -> tuple[tuple[FittedModel, ...], ...]:
         """The models, for every fold one per arm."""
         return tuple(
-            m.models if isinstance(m, ArmModels) else tuple(ArmOfStack(m, k) for k in range(m.weights.shape[1]))
+            m.models if isinstance(m, ArmModels) else tuple(ArmOfStack(m, k) for k in range(m.n_arms))
             for m in self.models
         )
 
@@ -145,6 +146,10 @@ def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random
 
 def resolve_outcomes(learner: Any, y: np.ndarray, has_covariates: bool, random_state):
     """As :func:`resolve_regression`, but "auto" is one stack for all treatments, and a name one learner of it."""
+    if is_effect_estimator(learner):
+        if not has_covariates:
+            raise InputError("model_regression needs covariates; pass X or W, or leave it at 'auto' for arm averages.")
+        return EffectOutcomes(learner)
     if isinstance(learner, str) and learner in OUTCOME_LEARNERS:
         return OutcomeStack(_is_binary(y), (learner,)) if has_covariates else DummyRegressor()
     if _is_auto(learner) and has_covariates:
@@ -387,7 +392,7 @@ def cross_fit(
         Nuisance covariates.
     observed : StudyData
     plans : list of FoldPlan
-    regression : OutcomeStack, scikit-learn regressor or classifier, mapping of treatment to one, or None
+    regression : OutcomeStack, EffectOutcomes, scikit-learn regressor or classifier, mapping to these, or None
         A scikit-learn learner is fitted per arm and fold, to that arm's rows outside the fold.
     propensity : PropensityStack, scikit-learn classifier, or None
         One model of the arm per fold.
@@ -444,6 +449,8 @@ def cross_fit(
             if completion is not None and completion.predicts_from_start:
                 outcomes_done.append(completion.learner(Z, observed.arm))
             found = CrossFittedRegression(*regression.mixed(outcomes_done, Z, of_outcomes, by))
+        elif isinstance(regression, EffectOutcomes):
+            found = CrossFittedRegression(*regression.joined(outcomes_done))
         elif outcomes_done:
             models = tuple(ArmModels(of_fold) for of_fold in zip(*(f.models for f in outcomes_done), strict=True))
             found = CrossFittedRegression(np.column_stack([f.predictions for f in outcomes_done]), models)
@@ -488,7 +495,7 @@ def fit_participation(learner, Z, observed: StudyData, plans: list[FoldPlan], ex
 def _outcome_fits(regression, Z, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
     if regression is None:
         return []
-    if isinstance(regression, OutcomeStack):
+    if isinstance(regression, (OutcomeStack, EffectOutcomes)):
         return regression.fits(Z, observed, plan)
     own: dict[str, Any] = {"sample_weight": observed.sample_weight, "groups": observed.groups}
     learners = learners_by_treatment(regression, observed.treatments)

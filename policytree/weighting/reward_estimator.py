@@ -89,8 +89,11 @@ class RewardEstimator(NestedParameters):
         by their out-of-fold errors (:class:`policytree.weighting.stacking.OutcomeStack`), and "linear", "boosted",
         "linear over arms", "boosted over arms" or "curved" is one of these alone; predictions of 0/1 outcomes stay
         within. A classifier's
-        prediction is the expected outcome (the probability, for 0/1). Learners see a float64 matrix (numbers as they
-        are, one indicator column per category); those that refuse missing values get medians with indicators.
+        prediction is the expected outcome (the probability, for 0/1). An unfitted effect estimator of EconML
+        (``CausalForestDML(discrete_treatment=True)``, DR learners, metalearners) is fitted to all treatments at once;
+        what its effects leave of outcomes is the outcome under the first one
+        (:mod:`policytree.weighting.effect_outcomes`). Learners see a float64 matrix (numbers as they are, one indicator
+        column per category); those that refuse missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
         P(T | X, W). "auto" mixes the treatments' shares, a multinomial logit that shrinks rare categories and
         multinomial boosting by their out-of-fold errors (:class:`policytree.weighting.stacking.PropensityStack`). Not
@@ -121,7 +124,7 @@ class RewardEstimator(NestedParameters):
         Whom the rewards are about: all rows; those who got the treatment ``treated``
         (:class:`policytree.weighting.treated.DoublyRobustTreated`); those who might well have got any
         (:class:`policytree.weighting.overlap.DoublyRobustOverlap`); with ``method="instrument"``, those who follow the
-        instrument (rewards are per person of all, others count as zero). :func:`policytree.average_effect` turns the
+        instrument (rewards are per person of all, others count as zero). :func:`policytree.policy_value` turns the
         rewards and ``population_`` into an effect with its standard error.
     treated : label, optional
         For ``estimand="treated"``: the treatment whose recipients are meant. Not needed where treatments are 0 and 1.
@@ -133,7 +136,8 @@ class RewardEstimator(NestedParameters):
         log-linear rates with a smooth time, and boosted rates by their out-of-fold errors
         (:mod:`policytree.weighting.time_to_event.hazards`). Otherwise an object with ``fit(X, time, event)`` and
         ``predict_survival(X, times)``; copies of it are fitted within every treatment
-        (:class:`policytree.weighting.SurvivalModel`). Without X and W, the curves of Kaplan and Meier take their place.
+        (:class:`policytree.weighting.time_to_event.survival_models.SurvivalModel`). Without X and W, the curves of
+        Kaplan and Meier take their place.
     model_observation : "auto" or scikit-learn classifier
         P(the outcome is seen | X, W, T), where ``missing_outcome="weight"``; "auto" as for ``model_propensity``.
     min_observed : float in [0, 1)
@@ -296,8 +300,7 @@ class RewardEstimator(NestedParameters):
         Y : column of n numbers
             Outcome.
         T : column of n labels, or DataFrame of n rows
-            Several columns are several treatments at once, whose combinations become the arms
-            (:func:`policytree.combine_treatments`).
+            Several columns are several treatments at once, whose combinations become the arms.
             Treatment received; numbers, text, booleans or categories.
         X, W : table of shape (n, p), optional
             Covariates: pandas or polars frame, or array of numbers; missing values are allowed.

@@ -1,4 +1,4 @@
-"""Rewards from the doubly robust scores that a fitted estimator of DoubleML or EconML holds."""
+"""Rewards from fitted estimators of other libraries: doubly robust scores that they hold, or predicted effects."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.row_labels import aligns_rows
+from policytree.common.typing import PerTreatment, Table
 from policytree.common.validation import columns_by_label, sorted_labels
 from policytree.exceptions import InputError
+from policytree.weighting.cate import plug_in_rewards
+from policytree.weighting.costs import subtract_costs
 
 
 def _name(estimator) -> str:
@@ -88,49 +92,80 @@ def _categories(estimator) -> np.ndarray:
     return np.asarray(categories[0])
 
 
-def from_scores(estimator: Any) -> pd.DataFrame:
-    """Doubly robust rewards from what a fitted estimator of another library holds, so that nothing is fitted twice.
+@aligns_rows
+def rewards_from(
+    estimator: Any, X: Table | None = None, *, sample_treatment_costs: PerTreatment | None = None
+) -> pd.DataFrame:
+    """Rewards from a fitted estimator of another library, so that nothing is fitted twice.
+
+    Without ``X`` they are the doubly robust scores that the estimator holds, of the rows that it was fitted on; with
+    ``X`` its predicted effects, of any rows. A tree learns from either. Predictions are smooth, no scores: an honest
+    value needs doubly robust rewards.
 
     Parameters
     ----------
     estimator : fitted estimator
+        With scores:
+
         - DoubleML's ``DoubleMLAPOS`` (any number of levels) and ``DoubleMLIRM`` (``score="ATE"``): the scores,
           averaged over repetitions of sample splitting.
         - EconML's ``DRLearner`` and its kin, fitted with ``cache_values=True``: the pseudo-outcomes.
         - EconML's ``CausalForestDML`` with ``discrete_treatment=True``, fitted with ``cache_values=True``: the
           scores that R's ``double_robust_scores`` makes of a causal forest, with out-of-bag effects.
 
+        With effects: EconML's estimators of discrete treatments, and CausalML's metalearners.
+    X : table of shape (n, p), optional
+        Effect modifiers, as at the estimator's fit.
+    sample_treatment_costs : optional
+        What treatments cost in the outcome's unit: a mapping from label, or an array of shape (K,) or (n, K).
+
     Returns
     -------
     DataFrame of shape (n, K)
-        A row for each row that the estimator was fitted on, in their order; columns are the sorted treatments, values
-        are in the outcome's unit. ``DoubleMLAPOS`` and ``DRLearner`` give outcomes under every treatment, the others
-        gains over the control, whose column is zero: the best tree is the same, and its value is a gain.
+        Columns are the sorted treatments, values are in the outcome's unit. Scores have a row for each row that the
+        estimator was fitted on, in their order. ``DoubleMLAPOS`` and ``DRLearner`` give outcomes under every treatment;
+        other scores, and effects, are gains over the control (EconML's first category, CausalML's ``control_name``),
+        whose column is zero before costs: the best tree is the same, and its value is a gain.
 
     Raises
     ------
     InputError
-        If the estimator holds no such scores; it says which argument of its ``fit`` keeps them.
+        If the estimator holds no such scores (it says which argument of its ``fit`` keeps them), is no effect
+        estimator, or was not fitted with discrete treatments and one outcome.
 
     See Also
     --------
-    from_cate : Smooth predicted effects instead of scores, for any rows.
     RewardEstimator : Rewards from outcomes, treatments and covariates.
+    policytree.weighting.cate_effects : Effects with the standard errors and intervals of EconML.
 
     Examples
     --------
     >>> from types import SimpleNamespace
     >>> import numpy as np
-    >>> from policytree import from_scores
+    >>> from policytree import rewards_from
     >>> def level(scores):  # in place of a fitted DoubleMLAPO
     ...     scores = np.reshape(scores, (-1, 1, 1))
     ...     return SimpleNamespace(psi_elements={"psi_a": -np.ones_like(scores), "psi_b": scores})
     >>> apos = SimpleNamespace(modellist=[level([1.0, 2.0]), level([3.0, -1.0])], treatment_levels=["none", "drug"])
-    >>> from_scores(apos)
+    >>> rewards_from(apos)
        drug  none
     0   3.0   1.0
     1  -1.0   2.0
+    >>> forest = SimpleNamespace(  # in place of a fitted estimator of EconML
+    ...     transformer=SimpleNamespace(categories_=[["none", "drug"]]),
+    ...     const_marginal_effect=lambda X: np.where(X > 50, 1.0, -1.0),
+    ... )
+    >>> rewards_from(forest, np.array([[30.0], [70.0]]))
+       drug  none
+    0  -1.0   0.0
+    1   1.0   0.0
     """
+    rewards = _held_scores(estimator) if X is None else plug_in_rewards(estimator, X)
+    return rewards if sample_treatment_costs is None else subtract_costs(rewards, sample_treatment_costs)
+
+
+def _held_scores(estimator: Any) -> pd.DataFrame:
+    """The doubly robust scores of the rows that an estimator was fitted on, (n, K)."""
     if hasattr(estimator, "modellist") and hasattr(estimator, "treatment_levels"):
         scores, labels = _of_potential_outcomes(estimator)
     elif hasattr(estimator, "psi_elements") and {"ml_g0", "ml_g1"} <= set(getattr(estimator, "params_names", ())):
@@ -142,7 +177,7 @@ def from_scores(estimator: Any) -> pd.DataFrame:
     else:
         raise InputError(
             f"{_name(estimator)} holds no doubly robust scores that are known here; pass a fitted DoubleMLAPOS, "
-            "DoubleMLIRM, DRLearner or CausalForestDML (EconML's with cache_values=True), or use from_cate."
+            "DoubleMLIRM, DRLearner or CausalForestDML (EconML's with cache_values=True), or X for predicted effects."
         )
     if not np.isfinite(scores).all():
         raise InputError(f"{_name(estimator)} has scores that are not finite; clip its propensities and fit it again.")

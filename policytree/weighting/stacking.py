@@ -455,14 +455,18 @@ class StackedOutcomes:
     targeting: Targeting | None = None
 
     @property
+    def n_arms(self) -> int:
+        """Arms whose outcomes are predicted."""
+        return self.weights.shape[1]
+
+    @property
     def second_best(self) -> str | None:
-        """The best learner that is not of the best one's family (linear, boosted, curved): another view of them.
+        """The best learner of the family that is not the best one's (boosted, or penalised linear): another view.
 
         None if all are of one family.
         """
         best, *others = (self.learners[at] for at in np.argsort(self.errors, kind="stable"))
-        family = best.split()[0]
-        return next((name for name in others if name in OUTCOME_LEARNERS and name.split()[0] != family), None)
+        return next((name for name in others if name in OUTCOME_LEARNERS and _boosts(name) != _boosts(best)), None)
 
     def alone(self, learner: str) -> StackedOutcomes:
         """One of the learners in place of the mixture; targeting, which belongs to the mixture, is left out."""
@@ -541,6 +545,12 @@ OUTCOME_LEARNERS = {
     "boosted over arms": "boosted trees of all arms",
     "curved": "penalised linear models with bends and products",
 }
+
+
+def _boosts(learner: str) -> bool:
+    return learner.startswith("boosted")
+
+
 EVENTS = "events"  # the models of the event as one more learner of times
 
 

@@ -291,6 +291,11 @@ class StudyData(StudyLike):
         return "treatment" if self.took is None else "offer"
 
     @property
+    def assigned(self) -> str:
+        """What models of treatment are about: "treatment", or "the offer" where people may refuse what is assigned."""
+        return "treatment" if self.took is None and self.instrument is None else "the offer"
+
+    @property
     def weight(self) -> np.ndarray:
         """Sampling weights, ones without, shape (n,)."""
         return np.ones(self.n) if self.sample_weight is None else self.sample_weight

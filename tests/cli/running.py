@@ -16,6 +16,7 @@ from policytree.cli import app
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {
     "report.html", "report.txt", "report.json", "tree.png", "tree.pdf", "tree.json", "leaves.csv", "values.csv",
+    "people.csv", "tables.tex",
 }  # fmt: skip
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import LowCostTreeClassifier
+from policytree import LowCostTreeClassifier, Study
 from policytree.cli.first_checks import CATEGORIES
 from policytree.exceptions import InputError
 from policytree.on_dask import DaskPolicyTree
 from policytree.problem.split_columns import GROUPS, LEVELS
+from policytree.study import Rewards
 from tests.cli.running import design, refused, run
 
 ROLES = ("--treatment", "arm", "--outcome", "y", "--direction", "maximize")
@@ -108,6 +109,7 @@ def test_who_makes_no_groups_says_so():
     frame = regions().assign(usual=0.0, drug=1.0)
     rows = dask.from_pandas(frame, npartitions=2)
     with pytest.raises(InputError, match=r"categories is not available .* on dask; leave it at 'levels', or fit"):
-        DaskPolicyTree(max_depth=1, categories="groups").fit(rows[["region", "age"]], rows[["usual", "drug"]])
+        study = Study(rows, outcome=Rewards(["usual", "drug"]), covariates=["region", "age"])
+        DaskPolicyTree(max_depth=1, categories="groups").fit(study)
     with pytest.raises(InputError, match=r"categorical_tests must be 'one_vs_rest' or 'multiway'; got 'groups'"):
         LowCostTreeClassifier(categorical_tests="groups").fit(frame[["region"]], frame["arm"])

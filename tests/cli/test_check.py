@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import check_study
-from policytree.study_check import LOOKS_RANDOMISED
+from policytree.study_check import LOOKS_RANDOMISED, check_study
 from tests.cli.running import design, refused, run, trial
 
 
@@ -141,6 +140,7 @@ def test_strata_reach_the_folds_and_the_report(csv, tmp_path):
     code, out, err = design(csv, tmp_path / "out", "--strata", "region", "--max-depth", "1", "--no-value", "--cv", "2")
     assert code == 0, err
     assert "strata" in out and "region (folds are balanced over them)" in " ".join(out.split())
+    assert json.loads((tmp_path / "out" / "tree.json").read_text())["design"]["strata"] == ["region"]
     refused(design(csv, tmp_path / "o", "--strata", "arm"), "--strata names 'arm', which is the treatment")
     refused(design(csv, tmp_path / "o", "--strata", "site"), "There is no column 'site' (--strata)")
 

@@ -72,7 +72,7 @@ def test_a_saved_report_is_shown_again(designed, tmp_path):
     code, out, _ = run("report", saved, "--section", "values", "--section", "verdict")
     assert code == 0 and out.index("Value, held out") < out.index("Verdict") and "Certificate" not in out
     refused(run("report", saved, "--section", "value"), "no section 'value'", "verdict, tree, rule, evidence")
-    refused(run("report", saved, "-o", tmp_path / "report.pdf"), "must end in .html or .txt")
+    refused(run("report", saved, "-o", tmp_path / "report.pdf"), "must end in .html, .txt or .tex")
     refused(run("report", folder / "out" / "tree.json"), "is no saved report")
     refused(run("report", folder / "trial.csv"), "not a saved report: it is not valid JSON")
     refused(run("report", tmp_path / "none.json"), "There is no file", "design")

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression
 
 from policytree import BornAgainTree, DRPolicyTree, OptimalTreeClassifier, PolicyTree
-from policytree.regimes import TreatmentRegime, regime_from_json
+from policytree.regimes import TreatmentRegime
 from policytree.regimes.export import regime_python, regime_rules, regime_sql, regime_text
 from policytree.serialization import from_json, to_json
 from policytree.trees.source_code import DIALECTS, export_python, export_sql
@@ -51,7 +51,7 @@ def use_tree(text: str) -> None:
 
 def use_regime(text: str) -> None:
     """The same with a regime."""
-    trees = regime_from_json(text)
+    trees = TreatmentRegime.trees_from_json(text)
     for export in (
         regime_text,
         regime_rules,

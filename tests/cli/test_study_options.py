@@ -13,22 +13,24 @@ import typer.main
 
 from policytree import Study
 from policytree.cli.app import app
+from policytree.cli.judging import _with_design
 from policytree.cli.study import options_of, study_from_dataset, study_of_table
-from policytree.cli.study_options import KINDS, STUDY, StudyOptions, in_options, option
+from policytree.cli.study_options import COLUMNS, IN_PYTHON_ONLY, KINDS, STUDY, StudyOptions, option
+from policytree.cli.wording import in_options
 from policytree.exceptions import InputError
 from policytree.study import (
-    Assignment,
     Event,
     MayBeMissing,
     Offered,
-    Outcome,
     Population,
     TimeToEvent,
     assignments,
     outcomes,
     populations,
 )
-from policytree.study.assignments import Combined
+from policytree.study.assignments import Assignment, Combined
+from policytree.study.outcomes import Outcome
+from tests import test_study
 from tests.cli.running import run
 
 OF_OFFERS = {"offer_cost", "taker_cost"}  # what a rule over offers costs: arguments of offer_rule
@@ -59,7 +61,7 @@ def test_design_names_the_same_things_as_study():
 
 
 def test_options_of_kinds_are_their_arguments():
-    found = {name: arguments for name, arguments in kinds_of_a_study() if arguments}
+    found = {name: arguments for name, arguments in kinds_of_a_study() if arguments and name not in IN_PYTHON_ONLY}
     in_python_only = {"Population": {"weights"}}
     assert {name: arguments - in_python_only.get(name, set()) for name, arguments in found.items()} == {
         name: set(arguments) for name, arguments in KINDS.items()
@@ -110,7 +112,7 @@ def test_options_say_a_study_and_a_study_its_options(name):
     study = Study(table(), **said)
     again, origin = study_of_table("trial.csv", table(), options_of(study))
     for field in dataclasses.fields(Study):
-        if field.name in ("table", "observed", "name", "unit", "outcome", "propensity", "arm_costs", "randomized"):
+        if field.name in ("rows", "found", "name", "unit", "outcome", "propensity", "arm_costs", "randomized"):
             continue
         assert getattr(again, field.name) == getattr(study, field.name), field.name
     assert bool(again.randomized) is bool(study.randomized or study.propensity)
@@ -125,6 +127,33 @@ def test_options_say_a_study_and_a_study_its_options(name):
         first, second = (pd.DataFrame(getattr(each, role), index=[0]) for each in (given, expected))
         pd.testing.assert_frame_equal(first, second)
     assert options_of(again) == dataclasses.replace(options_of(study), randomized=bool(again.randomized))
+
+
+@pytest.mark.parametrize("kind", test_study.KINDS)
+def test_options_say_every_kind_of_study(kind):
+    """Those of which rewards are compared to the last bit; whom a rule is for is a file on the command line."""
+    study = test_study.study_of(kind)
+    again, _ = study_of_table("trial.csv", study.table, options_of(study))
+    assert type(again.outcome) is type(study.outcome) and type(again.treatment) is type(study.treatment)
+    assert again.treatment == study.treatment and again.outcome.columns() == study.outcome.columns()
+    for made in ("y", "arm", "weight", "clusters"):
+        np.testing.assert_array_equal(getattr(again.observed, made), getattr(study.observed, made))
+    if study.observed.times is not None:
+        assert again.observed.times.horizon == study.observed.times.horizon
+        assert again.observed.times.target == study.observed.times.target
+
+
+def test_what_a_design_says_of_columns_holds_for_evaluate_and_its_help_says_so():
+    design = {"treatment": "arm", "outcome": "score", "strata": ["block", "gone"], "cluster": "diet"}
+    asked = _with_design(StudyOptions(), design, table())
+    assert (asked.strata, asked.cluster) == ("block", "diet")
+    assert _with_design(StudyOptions(strata="site"), design, table()).strata == "site"
+    params = {each.name: each for each in typer.main.get_command(app).commands["evaluate"].params}
+    for field in dataclasses.fields(StudyOptions):
+        if field.name in params and field.default is not False:
+            assert params[field.name].help.endswith(" Default: as in the design."), field.name
+    columns = [each.name for each in dataclasses.fields(StudyOptions) if each.metadata["metavar"] == COLUMNS]
+    assert "strata" in columns and params["strata"].help.count("Default") == 1
 
 
 def test_a_built_in_study_is_the_same_by_options():
@@ -154,6 +183,7 @@ def test_sentences_about_arguments_become_sentences_about_options(said, words):
     with pytest.raises(InputError) as caught:
         Study(table(), **({"treatment": "arm", "outcome": "score", "covariates": ["age"]} | said))
     assert words in in_options(str(caught.value))
+    assert in_options(in_options(str(caught.value))) == in_options(str(caught.value)), "as it is the second time"
     assert in_options("Means by treatment hold weights and cause no event.") == (
         "Means by treatment hold weights and cause no event."
     )

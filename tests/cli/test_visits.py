@@ -11,7 +11,7 @@ import pytest
 
 from policytree import DRPolicyTree
 from policytree.cli.files import PURPOSES
-from policytree.regimes import Stage, TreatmentRegime, regime_from_json, stages_from_long
+from policytree.regimes import Stage, TreatmentRegime, stages_from_long
 from tests.cli.running import design as design_one
 from tests.cli.running import refused, run
 
@@ -99,7 +99,9 @@ def test_it_learns_what_python_learns(designed):
     regime.fit(known, sample_weight=people["weight"], groups=people["clinic"])
     for certificate, model in zip(saved["certificates"], regime.stages_, strict=True):
         assert certificate["objective"] == pytest.approx(model.objective_value_)
-    for (_, tree), model in zip(regime_from_json((folder / "regime.json").read_text()), regime.stages_, strict=True):
+    for (_, tree), model in zip(
+        TreatmentRegime.trees_from_json((folder / "regime.json").read_text()), regime.stages_, strict=True
+    ):
         assert tree.n_node_samples.tolist() == model.tree_.n_node_samples.tolist()
 
 
@@ -179,7 +181,10 @@ def test_show_prints_the_rules_and_what_was_proved(designed):
     code, out, err = run("show", folder / "regime.json")
     assert code == 0, err
     assert (folder / "rule.txt").read_text().split("\n\n")[0] in out and out.count("status") == 2
+    verdict = json.loads((folder / "regime.json").read_text())["verdict"]
+    assert out.startswith("Verdict: ") and verdict["sentence"] in out
     code, out, _ = run("show", folder / "regime.json", "--json")
+    assert json.loads(out)["verdict"] == verdict
     found = json.loads(out)["stages"]
     assert [stage["name"] for stage in found] == ["visit 1", "visit 2"]
     assert all(stage["certificate"]["gap"] == 0 for stage in found)

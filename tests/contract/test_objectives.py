@@ -6,11 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from policytree import OptimalTreeClassifier, Status
+from policytree import OptimalTreeClassifier
 from policytree.exceptions import SearchWarning
 from policytree.objectives import FScore, MonotoneObjective, OmegaFScore, PartialAUC, WeightedAccuracy
 from policytree.objectives.accuracy import BalancedAccuracy
 from policytree.objectives.auc import AUC
+from policytree.problem.types import Status
 from tests import ranking_oracles
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import joblib
@@ -14,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from policytree import PolicyTree, RewardEstimator
+from policytree import PolicyTree, RewardEstimator, Study
+from policytree.data.sources import open_source
 from policytree.encoded import encode, encoding, open_encoded, reward_job, store, stream_rewards
 from policytree.exceptions import InputError
 from policytree.serialization.checksums import has_checksum, text_with_checksum
-from tests.streamed import stop_after
+from tests.streamed import stop_after, to_learn
 
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
@@ -35,13 +37,13 @@ def source(tmp_path, rng, monkeypatch):
 
 
 def encoded(source, folder, **more):
-    return encode(source, ["x"], rewards=["good", "bad"], directory=folder, **more)
+    return encode(to_learn(source, ["x"], rewards=["good", "bad"]), directory=folder, **more)
 
 
 def scored(source, folder, **more):
     learner = RewardEstimator(model_regression=LinearRegression(), cv=2, random_state=0)
-    ask = {"outcome": "y", "treatment": "arm", "propensity": 0.5, "held_out": 0.3}
-    return stream_rewards(learner, source, ["x"], **ask, directory=folder, **more)
+    study = Study(source, treatment="arm", outcome="y", covariates=["x"], propensity=0.5)
+    return stream_rewards(learner, study, held_out=0.3, directory=folder, **more)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -203,7 +205,7 @@ def test_every_byte_of_a_file_of_rows_counts(source, tmp_path):
 
 def test_damaged_pages_of_rewards_are_found_when_they_are_read(source, tmp_path):
     scores = scored(source, tmp_path / "scores")
-    path = scores.learning[0]
+    path = scores.learning_files[0]
     content = path.read_bytes()
     group = pyarrow.parquet.read_metadata(path).row_group(0)
     column = next(c for c in map(group.column, range(group.num_columns)) if c.path_in_schema == "a")
@@ -212,9 +214,9 @@ def test_damaged_pages_of_rewards_are_found_when_they_are_read(source, tmp_path)
     )  # the last byte of the values, which are a dictionary; page headers have no checksum
     path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
     with pytest.raises(InputError, match="cannot be read"):
-        encode(scores.learning, ["x"], rewards=scores.rewards, directory=tmp_path / "codes")
+        encode(scores.learning, directory=tmp_path / "codes")
     again = scored(source, tmp_path / "scores")
-    encode(again.learning, ["x"], rewards=again.rewards, directory=tmp_path / "codes")
+    encode(again.learning, directory=tmp_path / "codes")
 
 
 def test_a_source_of_other_rows_mends_nothing(source, tmp_path, monkeypatch):
@@ -222,18 +224,9 @@ def test_a_source_of_other_rows_mends_nothing(source, tmp_path, monkeypatch):
     encoded(source, tmp_path / "out")
     harm(tmp_path / "out" / store.rows_file(0), "byte")
     other = pd.read_parquet(source).assign(good=1.0)
-    opened = encoding.open_source(source)
-    monkeypatch.setattr(
-        encoding, "open_source", lambda _: encoding.dataclasses.replace(opened, parts=encoding_parts(other))
-    )
+    opened = replace(open_source(source), parts=open_source(other).parts)
     with pytest.raises(InputError, match=r"holds other rows than were written to .* with overwrite=True"):
-        encoded(source, tmp_path / "out")
-
-
-def encoding_parts(frame: pd.DataFrame):
-    from policytree.encoded.sources import open_source
-
-    return open_source(frame).parts
+        encoded(opened, tmp_path / "out")
 
 
 # --- what can run code ---

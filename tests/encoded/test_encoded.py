@@ -15,14 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from policytree import OptimalTreeClassifier, PolicyTree, Status
+from policytree import OptimalTreeClassifier, PolicyTree
 from policytree.constraints import Budget
 from policytree.encoded import encode, encoding, open_encoded, predict_to_file, solve, sources, tally
 from policytree.exceptions import InputError, SearchWarning
+from policytree.problem.types import Status
 from policytree.serialization import files
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.out_of_core import table_search
 from tests.encoded_problems import assert_identical, assert_same, outcome, random_case, write_parts
+from tests.streamed import to_learn
 
 pa = pytest.importorskip("pyarrow")
 pa_dataset = pytest.importorskip("pyarrow.dataset")
@@ -41,7 +43,7 @@ def test_fits_are_those_in_memory(small, tmp_path, part):
         small.setattr(sources, "BATCH_ROWS", int(rng.choice([1, 7, 1000])))
         small.setattr(table_search, "SLICE_BYTES", int(rng.choice([1, 500, 2**26])))
         shuffled = case.frame.sample(frac=1, random_state=seed)
-        data = encode(shuffled, case.X, **case.roles, max_bins=case.max_bins, directory=tmp_path / str(seed))
+        data = encode(to_learn(shuffled, case.X, **case.roles), max_bins=case.max_bins, directory=tmp_path / str(seed))
         memory = outcome(case.in_memory)
         assert_same(case, memory, outcome(lambda: case.estimator(n_jobs=1 + seed % 2).fit(data)))  # noqa: B023
         if seed % 4 == 0 and memory[0] is not None:
@@ -58,7 +60,7 @@ def test_leaves_that_no_split_can_make_are_said(small, tmp_path, few, depth):
     """In the words of fits in memory, at the line that calls fit; not where a single leaf is best anyway."""
     small.setattr(solve, "FEW_ROWS", few)
     frame = pd.DataFrame({"age": np.arange(30.0), "a": 0.0, "b": np.where(np.arange(30) < 10, 1.0, -1.0)})
-    data = encode(frame, ["age"], rewards=["a", "b"], directory=tmp_path)
+    data = encode(to_learn(frame, ["age"], rewards=["a", "b"]), directory=tmp_path)
     with pytest.warns(SearchWarning) as heard:
         assert PolicyTree(max_depth=depth, min_samples_leaf=16).fit(data).get_n_leaves() == 1
     with pytest.warns(SearchWarning) as in_memory:
@@ -89,7 +91,7 @@ def test_fits_to_continuous_numbers_are_those_in_memory_to_the_last_bit(small, t
         small.setattr(sources, "BATCH_ROWS", batch)
         small.setattr(encoding, "FILE_ROWS", file)
         rows = frame.sample(frac=1, random_state=k)
-        data = encode(rows, X, **roles, weights=weights, max_bins=12, directory=tmp_path / str(k))
+        data = encode(to_learn(rows, X, **roles, weights=weights), max_bins=12, directory=tmp_path / str(k))
         other = frame.sample(frac=1, random_state=10 + k)  # the order of rows does not matter in memory either
         y = other.y if target == "labels" else other[arms]
         for depth, price in ((1, 0.0), (2, 0.003), (3, 0.003)):
@@ -114,7 +116,9 @@ def test_bit_identical_for_every_batch_size_and_order(small, tmp_path, rng):
         small.setattr(encoding, "FILE_ROWS", file)
         shuffled = frame.sample(frac=1, random_state=order) if order else frame
         data = encode(
-            shuffled, ["x0", "x1", "x2"], rewards=["a", "b"], weights="w", max_bins=8, directory=tmp_path / str(k)
+            to_learn(shuffled, ["x0", "x1", "x2"], rewards=["a", "b"], weights="w"),
+            max_bins=8,
+            directory=tmp_path / str(k),
         )
         tree = PolicyTree(max_depth=3).fit(data)
         found.add(json.dumps([tree.to_dict(), tree.objective_value_, tree.node_values_.tolist()]))
@@ -123,14 +127,14 @@ def test_bit_identical_for_every_batch_size_and_order(small, tmp_path, rng):
 
 def test_triples_in_parts_and_in_one_reading_are_the_same(small, tmp_path, rng):
     frame = pd.DataFrame({f"x{j}": rng.integers(0, 5, 200) for j in range(8)} | {"a": rng.normal(size=200), "b": 0.0})
-    data = encode(frame, [f"x{j}" for j in range(8)], rewards=["a", "b"], directory=tmp_path / "e")
+    data = encode(to_learn(frame, [f"x{j}" for j in range(8)], rewards=["a", "b"]), directory=tmp_path / "e")
     trees = [PolicyTree(max_depth=3, memory_limit=limit).fit(data) for limit in (None, 9e4)]
     assert trees[0].to_dict() == trees[1].to_dict()
     assert trees[1].solution_.counters["read_rows"] > trees[0].solution_.counters["read_rows"]
 
 
 def test_depth_four_and_no_limit_are_searched_in_memory(tmp_path, rows):
-    data = encode(rows, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    data = encode(to_learn(rows, ["x", "town"], rewards=["a", "b"]), directory=tmp_path / "e")
     for depth, price in ((4, 0.0), (None, 0.3)):
         memory = PolicyTree(max_depth=depth, regularization=price).fit(rows[["x", "town"]], rows[["a", "b"]])
         tree = PolicyTree(max_depth=depth, regularization=price).fit(data)
@@ -204,7 +208,9 @@ def test_all_sources_give_the_same_tree(small, tmp_path, rows):
     }
     found = {}
     for name, source in given_sources.items():
-        data = encode(source, ["x", "town"], rewards=["a", "b"], directory=tmp_path / f"e-{name}", max_bins=16)
+        data = encode(
+            to_learn(source, ["x", "town"], rewards=["a", "b"]), directory=tmp_path / f"e-{name}", max_bins=16
+        )
         found[name] = json.dumps(PolicyTree(max_depth=3).fit(data).to_dict())
     assert len(set(found.values())) == 1
 
@@ -212,7 +218,7 @@ def test_all_sources_give_the_same_tree(small, tmp_path, rows):
 def test_labels_of_any_type(small, tmp_path, rows):
     for k, y in enumerate((rows.b > 0, (rows.b > 0).astype(int), np.where(rows.b > 0, "yes", "no"))):
         frame = rows.assign(y=y)
-        data = encode(frame, ["x", "town"], y="y", directory=tmp_path / str(k))
+        data = encode(to_learn(frame, ["x", "town"], y="y"), directory=tmp_path / str(k))
         X, tree = ["x", "town"], OptimalTreeClassifier(max_depth=2).fit(data)
         memory = OptimalTreeClassifier(max_depth=2).fit(frame[["x", "town"]], frame.y)
         assert (tree.predict(frame[X]) == memory.predict(frame[X])).all()
@@ -222,7 +228,7 @@ def test_labels_of_any_type(small, tmp_path, rows):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_predictions_go_to_a_file_in_batches(tmp_path, rows, ending):
-    data = encode(rows, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    data = encode(to_learn(rows, ["x", "town"], rewards=["a", "b"]), directory=tmp_path / "e")
     tree = PolicyTree(max_depth=2).fit(data)
     path = predict_to_file(tree, rows, tmp_path / f"out.{ending}", keep=["x"], column="arm", batch_rows=7)
     out = pd.read_parquet(path) if ending == "parquet" else pd.read_csv(path)
@@ -272,7 +278,7 @@ def test_predictions_that_a_full_disk_refuses_leave_what_was_there(rng, tmp_path
 
 
 def test_refusals_say_what_to_do(small, tmp_path, rows):
-    data = encode(rows, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    data = encode(to_learn(rows, ["x", "town"], rewards=["a", "b"]), directory=tmp_path / "e")
     for arguments, match in [
         ({"max_bins": 4}, "set max_bins of encode"),
         ({"feature_costs": {"x": 1.0}}, "feature_costs is not available"),
@@ -296,7 +302,7 @@ def test_refusals_say_what_to_do(small, tmp_path, rows):
 
 
 def test_a_time_limit_keeps_the_best_tree_so_far(small, tmp_path, rows):
-    data = encode(rows, ["x", "town"], rewards=["a", "b"], directory=tmp_path / "e")
+    data = encode(to_learn(rows, ["x", "town"], rewards=["a", "b"]), directory=tmp_path / "e")
     with pytest.warns(SearchWarning, match="time limit"):
         tree = PolicyTree(max_depth=3, time_limit=0.0).fit(data)
     best = PolicyTree(max_depth=3).fit(data)

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import OptimalTreeClassifier, PolicyTree, RewardEstimator
+from policytree import OptimalTreeClassifier, PolicyTree, RewardEstimator, Study
 from policytree.encoded import encode, encoding, open_encoded, solve, store, stream_rewards
 from policytree.exceptions import InputError
 from policytree.serialization.checksums import text_with_checksum
 from tests import mutations
+from tests.streamed import to_learn
 
 pytest.importorskip("pyarrow.parquet")
 
@@ -37,9 +38,9 @@ def folder_of(frame, path, *, labels=False):
         patch.setattr(encoding, "FILE_ROWS", 50)
         if labels:
             frame = frame.assign(y=np.where(frame.a > 4, "yes", "no"))
-            encode(frame, ["a", "b", "town"], y="y", directory=path)
+            encode(to_learn(frame, ["a", "b", "town"], y="y"), directory=path)
         else:
-            encode(frame, ["a", "b", "town"], rewards=["none", "drug"], weights="w", directory=path)
+            encode(to_learn(frame, ["a", "b", "town"], rewards=["none", "drug"], weights="w"), directory=path)
     return path
 
 
@@ -113,8 +114,8 @@ def test_files_of_rewards_stay_in_their_folder(frame, tmp_path, name):
 
     def score():
         learner = RewardEstimator(method="ipw", cv=2, random_state=0)
-        ask = {"outcome": "none", "treatment": "arm", "propensity": 0.5, "directory": tmp_path / "s"}
-        return stream_rewards(learner, tmp_path / "rows.parquet", ["a"], **ask)
+        roles = {"outcome": "none", "treatment": "arm", "propensity": 0.5, "covariates": ["a"]}
+        return stream_rewards(learner, Study(tmp_path / "rows.parquet", **roles), directory=tmp_path / "s")
 
     score()
     manifest = manifest_of(tmp_path / "s")

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from policytree import OptimalTreeClassifier, PolicyTree, RewardEstimator
+from policytree import OptimalTreeClassifier, PolicyTree, RewardEstimator, Study
 from policytree.encoded import (
     encode,
     hazards,
@@ -25,6 +25,7 @@ from policytree.encoded import (
     streamed_policy_values,
 )
 from policytree.on_dask import DaskOptimalTreeClassifier, DaskPolicyTree
+from policytree.study import Label, MayBeMissing, Rewards, TimeToEvent
 from tests.streamed import Curves, parts
 
 pytest.importorskip("pyarrow")
@@ -104,10 +105,10 @@ def of_tree(tree) -> str:
 
 
 CODES = {
-    "rewards": {"rewards": ["good", "bad"]},
-    "weighted rewards": {"rewards": ["good", "bad"], "weights": "w"},
-    "labels": {"y": "ill"},
-    "weighted labels": {"y": "ill", "weights": "w"},
+    "rewards": {"outcome": Rewards(["good", "bad"])},
+    "weighted rewards": {"outcome": Rewards(["good", "bad"]), "weights": "w"},
+    "labels": {"outcome": Label("ill")},
+    "weighted labels": {"outcome": Label("ill"), "weights": "w"},
 }
 RECORDED = {
     "rewards": ["337d833910495c03", "8188fe3633ea7f05"],
@@ -126,8 +127,7 @@ RECORDED = {
 
 @pytest.mark.parametrize("kind", CODES)
 def test_codes_and_trees(tmp_path, kind):
-    table = people()
-    data = encode(table, X, **CODES[kind], max_bins=16, directory=tmp_path / "e")
+    data = encode(Study(people(), covariates=X, **CODES[kind]), max_bins=16, directory=tmp_path / "e")
     tree = (PolicyTree if "rewards" in kind else OptimalTreeClassifier)(max_depth=2).fit(data)
     assert [codes_of(data), of_tree(tree)] == RECORDED[kind]
 
@@ -136,28 +136,24 @@ def test_codes_and_trees(tmp_path, kind):
 @pytest.mark.parametrize("files", [False, True])
 def test_trees_on_dask(tmp_path, kind, files):
     dd = pytest.importorskip("dask.dataframe")
-    table, asked = people(), CODES[kind]
-    frame = dd.from_pandas(table, npartitions=3, sort=False)
-    cls = DaskPolicyTree if "rewards" in kind else DaskOptimalTreeClassifier
-    target = asked.get("rewards", asked.get("y"))
-    tree = cls(max_depth=2, max_bins=16)
+    rows = dd.from_pandas(people(), npartitions=3, sort=False)
     if files:
-        table.to_parquet(tmp_path / "rows.parquet", row_group_size=70)
-        tree.fit(tmp_path / "rows.parquet", target, asked.get("weights"), columns=X)
-    else:
-        tree.fit(frame[X], frame[target], frame["w"] if "weights" in asked else None)
+        rows = tmp_path / "rows.parquet"
+        people().to_parquet(rows, row_group_size=70)
+    cls = DaskPolicyTree if "rewards" in kind else DaskOptimalTreeClassifier
+    tree = cls(max_depth=2, max_bins=16).fit(Study(rows, covariates=X, **CODES[kind]))
     assert of_tree(tree.to_local()) == RECORDED[kind][1]
 
 
 CHANCES = {"a": 0.25, "b": 0.25, "c": 0.5}
 SCORES = {
     "numbers": {"outcome": "y", "propensity": CHANCES},
-    "clusters and weights": {"outcome": "y", "propensity": CHANCES, "weights": "w", "groups": "person"},
+    "clusters and weights": {"outcome": "y", "propensity": CHANCES, "weights": "w", "cluster": "person"},
     "estimated chances": {"outcome": "y"},
-    "missing": {"outcome": "gap", "propensity": CHANCES, "missing_outcome": "weight"},
-    "times": {"outcome": "time", "event": "dead", "horizon": 20.0, "propensity": CHANCES},
-    "default horizon": {"outcome": "time", "event": "dead", "target": "survival", "propensity": CHANCES},
-    "several causes": {"outcome": "time", "event": "cause", "cause": 2, "horizon": 20.0, "propensity": CHANCES},
+    "missing": {"outcome": MayBeMissing("gap"), "propensity": CHANCES},
+    "times": {"outcome": TimeToEvent("time", "dead", horizon=20.0), "propensity": CHANCES},
+    "default horizon": {"outcome": TimeToEvent("time", "dead", measure="survival"), "propensity": CHANCES},
+    "several causes": {"outcome": TimeToEvent("time", "cause", cause=2, horizon=20.0), "propensity": CHANCES},
 }
 
 
@@ -166,15 +162,12 @@ SCORES = {
 def test_rewards_and_values(tmp_path, kind):
     learners = {"model_event": Curves(), "model_censoring": Curves(), "model_observation": Share()}
     estimator = RewardEstimator(Mean(), Share(), **learners, cv=3, random_state=0)
-    scores = stream_rewards(
-        estimator, people(), ["x", "town"], W=["z"], treatment="arm", **SCORES[kind], directory=tmp_path / "s",
-    )  # fmt: skip
+    study = Study(people(), covariates=["x", "town"], confounders=["z"], treatment="arm", **SCORES[kind])
+    scores = stream_rewards(estimator, study, directory=tmp_path / "s")
     learning, held_out = parts(scores)
     arrays = [part[[*ARMS, "fold"]].to_numpy(dtype=np.float64) for part in (learning, held_out)]
-    rest = {"weights": "w", "groups": "person"} if kind == "clusters and weights" else {}
-    codes = encode(scores.learning, ["x", "town"], rewards=ARMS, weights=rest.get("weights"), directory=tmp_path / "e")
-    tree = PolicyTree(max_depth=2).fit(codes)
-    values = streamed_policy_values(tree, scores.held_out, rewards=ARMS, **rest)
-    leaves = streamed_leaf_summary(tree, scores.held_out, rewards=ARMS, treatment="arm", held_out=True, **rest)
+    tree = PolicyTree(max_depth=2).fit(encode(scores.learning, directory=tmp_path / "e"))
+    values = streamed_policy_values(tree, scores.held_out)
+    leaves = streamed_leaf_summary(tree, scores.held_out, held_out=True)
     tables = [table.select_dtypes("number").to_numpy(dtype=np.float64) for table in (values, leaves)]
     assert [digest(*arrays, scores.horizon), of_tree(tree), digest(*tables)] == RECORDED[kind]

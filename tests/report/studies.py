@@ -11,8 +11,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from policytree import About, DRPolicyTree, StudyReport, cross_val_policy_value, heterogeneity_test, honest_leaf_summary
+from policytree import DRPolicyTree, StudyReport, cross_val_policy_value, heterogeneity_test, honest_leaf_summary
 from policytree.data.features import shown
+from policytree.report.content import Table
+from policytree.report.material import About
 
 EVIL = "<script>window.hit = 1</script>"
 ARABIC = "العمر بالسنوات"
@@ -76,3 +78,9 @@ def follow(steps: Sequence[str], row: pd.Series) -> str:
         if said.startswith("give "):
             return said.removeprefix("give ")
         at = int(said.removeprefix("go to ")) - 1
+
+
+def flow_of(report: StudyReport) -> pd.DataFrame:
+    """How many rows came how far, by treatment."""
+    table = next(block for block in report.content.section("people").blocks if isinstance(block, Table))
+    return pd.DataFrame(list(table.numbers), [row[0] for row in table.rows])

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import About, PolicyTree, StudyReport, heterogeneity_test
+from policytree import PolicyTree, StudyReport, heterogeneity_test
 from policytree.evaluation import (
     budget_path,
     near_ties,
@@ -19,6 +19,7 @@ from policytree.evaluation import (
 )
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.report.content import Picture, Table, Words
+from policytree.report.material import About
 from policytree.trees.text import export_text
 from tests.report.studies import learner
 

@@ -10,22 +10,17 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from policytree import (
-    About,
-    DRPolicyTree,
-    RewardEstimator,
-    StudyReport,
-    check_study,
-    cross_val_policy_value,
-    honest_leaf_summary,
-)
+from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value, honest_leaf_summary
 from policytree.constraints import MaxShare
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.drawing import draw
+from policytree.report.material import About
+from policytree.study_check import check_study
 from policytree.weighting.study_data import StudyData, by_columns
 from tests.offers import vouchers
+from tests.report.studies import flow_of
 
 ABOUT = About(unit="points", instrument="offer")
 
@@ -286,3 +281,11 @@ def test_the_verdict_over_offers_speaks_of_offers(study, fitted):
     free = by_columns(offer_rule, fitted, Y=Y, T=T, X=X, groups=groups, propensity=0.5, **offered, **options)
     for verdict in (rule.values.verdict, free.values.verdict):
         assert "offer" in str(verdict) and "treatment" not in str(verdict)
+
+
+def test_who_was_offered_what_and_who_took_it_are_counted(study, report):
+    _, T, _, offered, _ = study
+    flow = flow_of(report)
+    assert flow.index.tolist()[:2] == ["offered", "took programme"]
+    took = (T == "programme").groupby(offered["instrument"]).sum()
+    assert flow.loc["took programme"].drop("all").to_dict() == took.to_dict()

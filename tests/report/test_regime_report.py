@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 from sklearn.dummy import DummyRegressor
 
-from policytree import About, DRPolicyTree
+from policytree import DRPolicyTree
 from policytree.exceptions import InputError
 from policytree.regimes import RegimeReport, Stage, TreatmentRegime, cross_val_regime_value
 from policytree.regimes.checking import check_stages
 from policytree.report.content import Content, Facts, Fold, Outline, Picture, Steps, Table, Words
 from policytree.report.html import to_html
+from policytree.report.material import About
 from policytree.report.sections.regimes.rule import FEWEST
 from tests.regimes import smart, two_stages
 from tests.report.browser import ASKED, measure

@@ -13,7 +13,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from policytree import (
-    About,
     DRPolicyTree,
     OptimalTreeClassifier,
     PolicyTree,
@@ -28,14 +27,15 @@ from policytree.evaluation import near_ties, rank_average_treatment_effect
 from policytree.exceptions import InputError
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
 from policytree.report.html import to_html
+from policytree.report.material import About
 from policytree.report.text import to_text
 from policytree.weighting.study_data import StudyData
-from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, follow, hostile_frame, learner
+from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, flow_of, follow, hostile_frame, learner
 
 FIRST = ["verdict", "tree", "rule", "evidence", "warnings", "question"]  # for who decides
 ORDER = [
-    *FIRST, "prices", "check", "values", "optimism", "means", "support", "heterogeneity", "sensitivity", "certificate",
-    "methods", "reproduce",
+    *FIRST, "prices", "check", "values", "optimism", "means", "people", "support", "heterogeneity", "sensitivity",
+    "certificate", "methods", "reproduce",
 ]  # fmt: skip
 
 
@@ -78,6 +78,9 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     assert [row["n"] for row in leaves.numbers] == honest.leaves["n", ""].tolist()
     assert [row[5] for row in leaves.rows] == honest.leaves["second_best", ""].tolist()
     assert content.section("heterogeneity").blocks[0].text == str(test)
+    averages, slopes = (block for block in content.section("heterogeneity").blocks if isinstance(block, Table))
+    assert not any("p" in name.split() for name in averages.columns)  # it would look like that of the average
+    assert (slopes.columns[1], slopes.columns[-1]) == ("slope", "p (Holm)")
     status = dict(content.section("certificate").blocks[0].pairs)["status"]
     grid = honest.estimator.search_grid_
     assert status.startswith("optimal: no tree of depth 3 or less and 10 rows or more in every leaf")
@@ -85,6 +88,16 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     assert f"the {len(honest.estimator.rewards_):,} rows that the tree was learnt from" in str(
         content.section("support")
     )
+
+
+def test_rows_that_chose_and_that_judged_are_counted_and_tables_are_frames(hostile):
+    report, (honest, *_) = hostile
+    flow = flow_of(report)
+    assert flow.loc["judged the rule", "all"] == len(honest.rows)
+    assert flow.loc["chose the rule", "all"] + len(honest.rows) == flow.loc["received", "all"] == 500
+    captions = [caption for caption, _ in report.tables()]
+    assert "Covariates by treatment" in captions and "Flow of rows" in captions
+    assert report.to_latex().count("\\begin{tabular}") == len(captions)
 
 
 def test_rule_and_checklist_give_what_the_tree_predicts(hostile):

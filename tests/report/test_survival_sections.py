@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import About, StudyReport, cross_val_policy_value
+from policytree import StudyReport, cross_val_policy_value
 from policytree.diagnostics import check_rewards
 from policytree.exceptions import InputError
 from policytree.report.content import Facts, Fold, Picture, Table
+from policytree.report.material import About
 from policytree.weighting.extreme_rewards import ExtremeRewards
 from policytree.weighting.study_data import StudyData, by_columns
 from policytree.weighting.time_to_event.product_limit import product_limit
-from tests.report.studies import learner
+from tests.report.studies import flow_of, learner
 
 ABOUT = About(unit="days", treatment="arm")
 
@@ -119,6 +120,17 @@ def test_means_outside_what_the_target_can_be_are_found(study, fitted):
     assert any(f.kind == "outside range" and "between 0 and 600" in f.found for f in far)
 
 
+def test_rows_are_followed_to_the_event_the_horizon_or_censoring(study, report):
+    _, T, Y, event = study
+    flow = flow_of(report)
+    died = (Y <= 600) & (event == 1)
+    free = (Y > 600) | ((Y == 600) & (event == 0))
+    steps = {"received": Y > -1, "event up to the horizon": died, "censored before": ~died & ~free}
+    for step, rows in steps.items():
+        assert flow.loc[step].to_dict() == {"all": rows.sum(), **rows.groupby(T).sum().to_dict()}
+    assert flow.loc["received", "all"] == flow.iloc[1:]["all"].sum()
+
+
 def test_missing_outcomes_are_counted_by_arm(study):
     X, T, Y, _ = study
     gaps = Y.mask(np.arange(240) % 7 == 0)
@@ -132,6 +144,7 @@ def test_missing_outcomes_are_counted_by_arm(study):
     chance = model.reward_estimator_.observation_
     assert f"lies between {chance.min():.3f} and {chance.max():.3f}" in text
     assert f"missing in {gaps.isna().sum()} of 240 rows" in text
+    assert flow_of(report).loc["outcome known"].tolist()[1:] == seen.tolist()
     means = next(b for b in report.content.section("question").blocks if isinstance(b, Table))
     assert [n["mean"] for n in means.numbers] == pytest.approx(gaps.groupby(T).mean().tolist())
     assert "survival" not in [part.key for part in report.content.sections]

@@ -11,7 +11,7 @@ A metalearner's effects become rewards; its uplift curve becomes a Qini curve wi
    * - there
      - here
    * - ``BaseTRegressor``, ``BaseXRegressor``, ..., fitted
-     - ``from_cate(learner, X)``: the column of ``control_name`` is zero
+     - ``rewards_from(learner, X)``: the column of ``control_name`` is zero
    * - ``BaseDRRegressor(control_name="none")``
      - ``DRPolicyTree()``, ``RewardEstimator()``: scores, cross-fitted
    * - ``UpliftTreeClassifier``, ``UpliftRandomForestClassifier``
@@ -39,7 +39,7 @@ With a fitted metalearner:
    from causalml.inference.meta import BaseTRegressor
    from sklearn.linear_model import LinearRegression
 
-   from policytree import PolicyTree, from_cate
+   from policytree import PolicyTree, rewards_from
 
    rng = np.random.default_rng(0)
    X = pd.DataFrame({"visits": rng.integers(0, 20, 900), "tenure": rng.integers(0, 60, 900)})
@@ -48,7 +48,7 @@ With a fitted metalearner:
 
    learner = BaseTRegressor(LinearRegression(), control_name="none")
    learner.fit(X=X, treatment=T, y=Y)
-   rewards = from_cate(learner, X, sample_treatment_costs={"call": 0.4})
+   rewards = rewards_from(learner, X, sample_treatment_costs={"call": 0.4})
    tree = PolicyTree(max_depth=2).fit(X, rewards)
 
 The same study from outcomes, with doubly robust rewards in the place of a metalearner's effects:

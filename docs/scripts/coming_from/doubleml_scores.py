@@ -13,13 +13,13 @@ The scores of ``DoubleMLAPOS`` are rewards.
    * - ``DoubleMLAPOS(data, ml_g, ml_m, treatment_levels=...)``
      - ``RewardEstimator(model_regression=ml_g, model_propensity=ml_m)``
    * - ``apos.fit()`` and its scores ``psi_b``
-     - ``from_scores(apos)``: a table of rewards, averaged over ``n_rep``
+     - ``rewards_from(apos)``: a table of rewards, averaged over ``n_rep``
    * - ``DoubleMLIRM(data, ml_g, ml_m).fit()``
-     - ``from_scores(irm)``: gains over treatment 0
+     - ``rewards_from(irm)``: gains over treatment 0
    * - ``irm.policy_tree(features, depth=2)``
      - ``PolicyTree(max_depth=2).fit(X, rewards)``
    * - ``apos.causal_contrast(reference_levels=0)``
-     - ``average_effect``
+     - ``policy_value(treatment, rewards, baseline=control)``
    * - ``irm.gate(groups)``, ``irm.cate(basis)``
      - ``honest_leaf_summary``, ``best_linear_projection``
    * - ``sensitivity_analysis(cf_y, cf_d)``
@@ -44,7 +44,7 @@ With a fitted model of DoubleML it is two lines:
    import numpy as np
    from sklearn.linear_model import LinearRegression, LogisticRegression
 
-   from policytree import PolicyTree, from_scores
+   from policytree import PolicyTree, rewards_from
 
    rng = np.random.default_rng(0)
    x = rng.normal(size=(900, 2)).round(1)
@@ -54,7 +54,7 @@ With a fitted model of DoubleML it is two lines:
    data = doubleml.DoubleMLData.from_arrays(x, y, d)
    apos = doubleml.DoubleMLAPOS(data, LinearRegression(), LogisticRegression(), treatment_levels=[0, 1, 2], n_rep=2)
    apos.fit()
-   rewards = from_scores(apos)
+   rewards = rewards_from(apos)
    tree = PolicyTree(max_depth=2).fit(x, rewards)
 
 Without DoubleML, the same scores from the same learners:

@@ -17,11 +17,11 @@ Keep your estimator; replace the tree that is grown greedily, and judge it on pe
    * - ``min_samples_leaf``, ``min_propensity``, ``categories``
      - ``min_samples_leaf``, ``min_propensity``, ``Study(..., control=)``
    * - ``const_marginal_effect(X)``
-     - ``from_cate(estimator, X)``: smooth effects, of any rows
+     - ``rewards_from(estimator, X)``: smooth effects, of any rows
    * - ``DRLearner``, ``CausalForestDML``, with ``cache_values=True``
-     - ``from_scores(estimator)``: doubly robust scores of the rows fitted on
+     - ``rewards_from(estimator)``: doubly robust scores of the rows fitted on
    * - ``SingleTreePolicyInterpreter``
-     - ``PolicyTree().fit(X, from_cate(estimator, X))``
+     - ``PolicyTree().fit(X, rewards_from(estimator, X))``
    * - ``sample_treatment_costs=``
      - ``PolicyTree.fit(..., sample_treatment_costs=)``, ``Study(..., arm_costs=)``
    * - ``policy_value``, ``score``
@@ -40,7 +40,7 @@ import pandas as pd
 from econml.dml import CausalForestDML
 from sklearn.linear_model import LassoCV, LogisticRegression
 
-from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, from_scores
+from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, rewards_from
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame({"risk": rng.uniform(size=800).round(2), "age": rng.integers(20, 80, size=800).astype(float)})
@@ -59,7 +59,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # EconML's own use of scikit-learn
     forest.fit(Y, T, X=X, cache_values=True)
 
-rewards = from_scores(forest)
+rewards = rewards_from(forest)
 tree = PolicyTree(max_depth=1, min_samples_leaf=40).fit(X, rewards)
 print(tree.export_text())
 print(

@@ -29,7 +29,7 @@ Scores of grf go into the same search; the best tree is the same, with a certifi
    * - ``instrumental_forest``
      - ``fit(Study(..., treatment=Offered("taken", by="offer")))`` (:doc:`/how_to/offers`)
    * - ``average_treatment_effect``
-     - ``average_effect``
+     - ``policy_value(treatment, rewards, baseline=control)``
    * - ``rank_average_treatment_effect``
      - ``rank_average_treatment_effect`` (:doc:`/how_to/whom_first`)
    * - ``test_calibration``, ``best_linear_projection``

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from policytree import RewardEstimator, Study, average_effect, load_dataset
+from policytree import RewardEstimator, Study, load_dataset, policy_value
 from policytree.diagnostics import target_overlap
 from policytree.study import Population, TimeToEvent
 
@@ -23,7 +23,7 @@ study = Study(trial, treatment="therapy", outcome=outcome, direction="maximize",
 here = RewardEstimator(random_state=0).fit(study)
 there = RewardEstimator(random_state=0).fit(study.replace(population=Population(people)))
 for name, model in {"the trial": here, "Rotterdam": there}.items():
-    gain = average_effect(model.rewards_, "hormone", "none", population=model.population_)
+    gain = policy_value("hormone", model.rewards_, baseline="none", population=model.population_)
     print(f"{name}: {gain.value:.2f} years of 5 [{gain.lower:.2f}, {gain.upper:.2f}]")
 
 # %%
@@ -44,7 +44,7 @@ overlap.plot()
 
 alike = Population(people[people["grade"] == 2])
 same = RewardEstimator(random_state=0).fit(study.replace(population=alike))
-gain = average_effect(same.rewards_, "hormone", "none", population=same.population_)
+gain = policy_value("hormone", same.rewards_, baseline="none", population=same.population_)
 print(f"Grade 2: {gain.value:.2f} [{gain.lower:.2f}, {gain.upper:.2f}]")
 
 # %%

@@ -8,9 +8,8 @@ There is money, or room, for some only. The tree is the best of those that keep 
 import numpy as np
 import pandas as pd
 
-from policytree import PolicyTree
+from policytree import PolicyTree, policy_value
 from policytree.constraints import Budget, MaxShare
-from policytree.evaluation import policy_shares, policy_spend
 
 
 def people(n, seed):
@@ -31,8 +30,9 @@ print(f"spends {tree.spend_:.3f} a person; {tree.status_.value}, gap {tree.optim
 # The limits are kept exactly on the rows that chose the tree. On others they are estimates with intervals:
 
 others, _ = people(1_000, seed=1)
-print(policy_spend(tree.predict(others), costs))
-policy_shares(tree.predict(others)).round(3)
+chosen = tree.predict(others)
+print("spends a person:", policy_value(chosen, costs))
+print("share of courses:", policy_value(chosen, {"course": 1.0}))
 
 # %%
 # ``budget_path`` has a tree for every budget, and what no tree of a budget can beat:

@@ -7,7 +7,7 @@ time you ask (``horizon``). A reward is then the mean time without the event up 
 survival time (RMST), in the unit of the time.
 """
 
-from policytree import PolicyTree, RewardEstimator, Study, load_dataset, policy_difference
+from policytree import PolicyTree, RewardEstimator, Study, load_dataset, policy_value
 from policytree.plotting import KaplanMeierDisplay
 from policytree.study import TimeToEvent
 
@@ -22,7 +22,7 @@ study = Study(
 
 model = RewardEstimator(random_state=0).fit(study)
 print(model.rewards_.mean().round(2).to_dict())
-gain = policy_difference("Lev+5FU", "Obs", model.rewards_)
+gain = policy_value("Lev+5FU", model.rewards_, baseline="Obs")
 print(f"Both drugs bring {gain.value:.2f} years of {model.horizon_:g} [{gain.lower:.2f}, {gain.upper:.2f}].")
 KaplanMeierDisplay.from_data(frame["years_to_death"], frame["died"], frame["arm"], horizon=5.0, xlabel="years")
 

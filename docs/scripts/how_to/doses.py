@@ -9,8 +9,8 @@ leaves of the tree are doses.
 import numpy as np
 import pandas as pd
 
-from policytree import PolicyTree, policy_difference
-from policytree.weighting import DoseRewards, subtract_costs
+from policytree import PolicyTree, policy_value
+from policytree.weighting import DoseRewards
 
 rng = np.random.default_rng(1)
 n = 1_600
@@ -46,9 +46,9 @@ costs = {g: 0.3 * g for g in merged.groups.index}
 tree = PolicyTree(max_depth=1, min_samples_leaf=50).fit(X[learn], merged.rewards, sample_treatment_costs=costs)
 print(tree.export_text())
 tree.plot(X=X[learn])
-judged = subtract_costs(estimator.predict_rewards(Y[judge], dose[judge], X=X[judge])[list(costs)], costs)
+judged = estimator.predict_rewards(Y[judge], dose[judge], X=X[judge])[list(costs)] - pd.Series(costs)
 for single in merged.groups.index:
-    gain = policy_difference(tree.predict(X[judge]), single, judged)
+    gain = policy_value(tree.predict(X[judge]), judged, baseline=single)
     print(f"tree - {single:g} for everybody: {gain.value:+.2f} [{gain.lower:+.2f}, {gain.upper:+.2f}]")
 
 # %%

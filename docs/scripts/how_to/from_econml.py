@@ -10,7 +10,7 @@ import pandas as pd
 from econml.dml import LinearDML
 from sklearn.linear_model import LassoCV, LogisticRegression
 
-from policytree import PolicyTree, from_cate
+from policytree import PolicyTree, rewards_from
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame({"risk": rng.uniform(size=1_000).round(2), "age": rng.integers(20, 80, size=1_000).astype(float)})
@@ -24,7 +24,7 @@ effects = LinearDML(
     categories=["none", "drug"],
     random_state=0,
 ).fit(Y, T, X=X)
-rewards = from_cate(effects, X, sample_treatment_costs={"drug": 0.1})
+rewards = rewards_from(effects, X, sample_treatment_costs={"drug": 0.1})
 tree = PolicyTree(max_depth=1).fit(X, rewards)
 print(tree.export_text())
 tree.plot()

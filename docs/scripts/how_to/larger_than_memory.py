@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from policytree import PolicyTree
+from policytree import PolicyTree, Study
 from policytree.encoded import encode, predict_to_file
+from policytree.study import Rewards
 
 folder = Path(tempfile.mkdtemp())
 rng = np.random.default_rng(0)
@@ -22,13 +23,12 @@ for part in range(3):  # in earnest: any Parquet, CSV, Arrow or DuckDB rows, in 
     drug = np.where(x["risk"] > 0.5, 1.0, -0.2) + rng.normal(size=20_000)
     x.assign(reward_none=0.0, reward_drug=drug).to_parquet(folder / f"part{part}.parquet")
 
-data = encode(
+study = Study(
     folder / "*.parquet",
-    X=["age", "income", "risk", "distance"],
-    rewards=["reward_none", "reward_drug"],
-    directory=folder / "codes",
-    max_bins=32,
+    outcome=Rewards(["reward_none", "reward_drug"]),
+    covariates=["age", "income", "risk", "distance"],
 )
+data = encode(study, directory=folder / "codes", max_bins=32)
 print(data)
 
 # %%
@@ -47,7 +47,8 @@ print(predict_to_file(tree, folder / "part0.parquet", folder / "given.parquet", 
 pd.read_parquet(folder / "given.parquet").head(3)
 
 # %%
-# Where files hold outcomes and treatments, :func:`~policytree.encoded.stream_rewards` writes doubly robust rewards
-# first.
+# Where files hold outcomes and treatments, the study says so, ``Study(files, treatment=..., outcome=...)``, and
+# :func:`~policytree.encoded.stream_rewards` writes doubly robust rewards first: studies that ``encode`` takes. If the
+# rows fit into memory after all, ``study.in_memory()`` is a study for everything else.
 #
 # How long it takes: :ref:`larger-than-memory`. An interrupted ``encode`` goes on where it stopped.

@@ -10,7 +10,7 @@ that have one, and residuals are divided by the probability of being seen, given
 import numpy as np
 import pandas as pd
 
-from policytree import RewardEstimator, Study, policy_difference
+from policytree import RewardEstimator, Study, policy_value
 from policytree.study import MayBeMissing
 
 rng = np.random.default_rng(0)
@@ -27,7 +27,7 @@ study = Study(table, treatment="arm", outcome=MayBeMissing("score"), direction="
 model = RewardEstimator(random_state=0).fit(study)
 means = table.groupby("arm")["score"].mean()  # of those who are seen
 naive = means["drug"] - means["placebo"]
-effect = policy_difference("drug", "placebo", model.rewards_)
+effect = policy_value("drug", model.rewards_, baseline="placebo")
 print(
     f"those who are seen: {naive:.2f}; weighted: {effect.value:.2f} [{effect.lower:.2f}, {effect.upper:.2f}]; truth: 1"
 )

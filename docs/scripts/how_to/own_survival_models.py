@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from lifelines import CoxPHFitter
 
-from policytree import RewardEstimator, Study, policy_difference
+from policytree import RewardEstimator, Study, policy_value
 from policytree.plotting import KaplanMeierDisplay
 from policytree.study import TimeToEvent
 
@@ -48,7 +48,7 @@ table["years"], table["died"] = np.minimum(time, censored), (time <= censored).a
 outcome = TimeToEvent("years", event="died", horizon=4.0)
 study = Study(table, treatment="arm", outcome=outcome, direction="maximize", propensity=0.5)
 model = RewardEstimator(model_event=Cox(), random_state=0).fit(study)
-gain = policy_difference("drug", "placebo", model.rewards_)
+gain = policy_value("drug", model.rewards_, baseline="placebo")
 print(f"The drug adds {gain.value:.2f} of {model.horizon_:g} years [{gain.lower:.2f}, {gain.upper:.2f}].")
 KaplanMeierDisplay.from_data(table["years"], table["died"], table["arm"], horizon=4.0, xlabel="years")
 

@@ -5,14 +5,7 @@ One page for whoever decides
 ``StudyReport`` says everything that was found out about a study: as a page, as text, and as data.
 """
 
-from policytree import (
-    About,
-    DRPolicyTree,
-    StudyReport,
-    cross_val_policy_value,
-    heterogeneity_test,
-    load_dataset,
-)
+from policytree import DRPolicyTree, StudyReport, cross_val_policy_value, heterogeneity_test, load_dataset
 
 study = load_dataset("nsw").study()
 model = DRPolicyTree(max_depth=2, random_state=0).fit(study)
@@ -23,7 +16,7 @@ report = StudyReport(
     model,
     study,
     results=[table, test],  # whatever was computed; each result finds its section
-    about=About(source="NSW, Dehejia-Wahba sample", unit="dollars in 1978"),
+    about={"source": "NSW, Dehejia-Wahba sample", "unit": "dollars in 1978"},
 )
 report.to_html("report.html")
 print(report.to_text()[:1200])

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from policytree import DRPolicyTree
-from policytree.plotting import RegimeDisplay
+from policytree.plotting.regimes import RegimeDisplay
 from policytree.regimes import RegimeReport, Stage, TreatmentRegime, cross_val_regime_value, stages_from_long
 
 # %%

@@ -10,7 +10,7 @@ treatment does by itself.
 import numpy as np
 import pandas as pd
 
-from policytree import DRPolicyTree, Study, combine_treatments, honest_leaf_summary
+from policytree import DRPolicyTree, Study, honest_leaf_summary
 
 rng = np.random.default_rng(0)
 n = 1_000
@@ -23,10 +23,10 @@ table["score"] = table["drug"] * np.where(old, -0.5, 1.0) + physio * np.where(ol
 # Levels that mean no are left out of the labels, and "neither" is the control. Each treatment was drawn by itself with
 # a known chance; the chance of a combination is their product.
 
-arms = combine_treatments(table[["drug", "physio"]])
-print(arms.counts)
-chances = arms.propensity({"drug": 0.5, "physio": 0.5})
+chances = {"drug": 0.5, "physio": 0.5}
 study = Study(table, treatment=["drug", "physio"], outcome="score", direction="maximize", propensity=chances)
+print(study)
+print(study.counts())
 
 # %%
 # The tree gives combinations.

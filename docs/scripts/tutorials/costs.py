@@ -32,9 +32,8 @@ print(cross_val_policy_value(model, study, random_state=0).verdict)
 # largest share that gets a treatment. The tree is the best of those that keep to it. The multiplier says what a
 # dollar more would bring on these rows.
 
-from policytree import PolicyTree
+from policytree import PolicyTree, policy_value
 from policytree.constraints import Budget
-from policytree.evaluation import policy_spend
 
 X, rewards = study.X, model.rewards_  # doubly robust earnings of every man with and without training
 costs = {"training": 1500.0}
@@ -52,7 +51,7 @@ order = X.sample(frac=1.0, random_state=0).index
 first, second = order[:half], order[half:]
 tree = PolicyTree(max_depth=2, constraints=[Budget(600.0)], min_samples_leaf=20)
 tree.fit(X.loc[first], rewards.loc[first], budget_costs=costs)
-spent = policy_spend(tree.predict(X.loc[second]), costs)
+spent = policy_value(tree.predict(X.loc[second]), costs)
 print(f"on others it spends {spent.value:.0f} dollars a man, 95% interval [{spent.lower:.0f}, {spent.upper:.0f}]")
 
 # %%
@@ -92,15 +91,13 @@ print(f"{classifier.objective_value_:.1f} dollars a person on the rows that chos
 import pandas as pd
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
-from policytree import policy_difference, policy_value
-
 family = people["household"]
 predicted = cross_val_predict(classifier, before, need, groups=family, cv=GroupKFold(10))
 loss = pd.DataFrame({"call": np.where(need == "call", 0.0, 60.0), "leave": np.where(need == "call", 300.0, 0.0)})
 for name, rule in {"tree": predicted, "call everybody": "call", "leave everybody": "leave"}.items():
     cost = policy_value(rule, loss, groups=family)
     print(f"{name:16} {cost.value:5.1f} dollars a person, 95% interval [{cost.lower:.1f}, {cost.upper:.1f}]")
-gain = policy_difference(predicted, "call", loss, groups=family)
+gain = policy_value(predicted, loss, baseline="call", groups=family)
 print(f"tree - call everybody: {gain.value:.1f}, 95% interval [{gain.lower:.1f}, {gain.upper:.1f}]")
 
 # %%

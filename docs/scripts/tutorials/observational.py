@@ -17,12 +17,12 @@ people from quitting, and that is why it is looked at.
 # %%
 # Only what was known before the choice
 # -------------------------------------
-# Covariates must be measured before the decision. ``check_study`` looks for columns that know too much. If the weight
+# Covariates must be measured before the decision. ``study.check()`` looks for columns that know too much. If the weight
 # of 1982 slipped in, it would say so: together with the weight of 1971 it *is* the outcome.
 
 import pandas as pd
 
-from policytree import DRPolicyTree, RewardEstimator, check_study, load_dataset
+from policytree import DRPolicyTree, RewardEstimator, load_dataset
 
 smokers = load_dataset("nhefs")
 study = smokers.study(control="smoke on")  # a table, and which columns are what; less weight is better
@@ -30,7 +30,8 @@ Y, T, X, W = study.table[smokers.outcome], study.table[smokers.treatment], study
 
 print(study.check())
 print()
-print(check_study(Y, T, X=X.assign(weight_1982=X["weight"] + Y), W=W))
+later = study.table.assign(weight_1982=X["weight"] + Y)
+print(study.replace(table=later, covariates=[*study.covariates, "weight_1982"]).check())
 
 # %%
 # Rewards
@@ -73,10 +74,10 @@ CovariateBalanceDisplay.from_estimator(rewards, T, covariates)
 
 from scipy.stats import ttest_ind
 
-from policytree import average_effect, heterogeneity_test
+from policytree import heterogeneity_test, policy_value
 
 raw = ttest_ind(Y[T == "quit"], Y[T == "smoke on"], equal_var=False).confidence_interval()
-effect = average_effect(rewards.rewards_, "quit", "smoke on")
+effect = policy_value("quit", rewards.rewards_, baseline="smoke on")
 print(f"without adjustment {(raw.low + raw.high) / 2:.2f} kg, 95% interval [{raw.low:.2f}, {raw.high:.2f}]")
 print(f"adjusted           {effect.value:.2f} kg, 95% interval [{effect.lower:.2f}, {effect.upper:.2f}]")
 print(heterogeneity_test(study, fitted=rewards, random_state=0))

@@ -10,6 +10,7 @@ from policytree import __version__
 from policytree.cli.files import certificate_data, for_spreadsheets, picture
 from policytree.cli.records import Job
 from policytree.cli.regimes.visits import Visits
+from policytree.evaluation.policy_value.verdict import recommends
 from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.plotting.regimes import RegimeDisplay
 from policytree.regimes.export import regime_dict, regime_python, regime_rules, regime_sql, regime_text
@@ -29,7 +30,8 @@ def regime_files(
     eligible = [stage["eligible"] for stage in shown.data["stages"]]
     title = f"{visits.treatment} to {visits.direction} {visits.outcome}"
     if values is not None:
-        title += "" if values.verdict.use_tree else "\nNot recommended."
+        used = recommends(values.verdict.rule, values.verdict.reason, [tree for _, tree in report.trees])
+        title += "" if used else "\nNot recommended."
         title += f"\n{values.verdict}"
     files = {f"trees.{kind}": _drawn(report, eligible, title, kind) for kind in ("png", "pdf")}
     sequences = regime.sequences_ if values is None else values.sequences
@@ -69,6 +71,7 @@ def _json(
         "direction": visits.direction,
         "covariates": list(visits.covariates),
         "confounders": list(visits.confounders),
+        "strata": list(visits.strata),
         "propensity": visits.propensity_text,
         "history": [
             [[str(name), r, column if isinstance(column, str) else list(column)] for name, r, column in

@@ -13,8 +13,9 @@ from policytree.cli.outcomes import event_meaning, kind_of_outcome
 from policytree.cli.propensities import ESTIMATED, propensity_of
 from policytree.cli.records import Job
 from policytree.cli.study import OUTCOME_OPTIONS, features_of, percentages, refuse_gaps, refuse_no_numbers
-from policytree.cli.study_options import StudyOptions, in_options, option, refuse_unnamed
+from policytree.cli.study_options import StudyOptions, option, refuse_unnamed
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
+from policytree.cli.wording import in_options
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
 from policytree.regimes.checking import check_stages
@@ -109,12 +110,9 @@ def visits_of(job: Job) -> Visits:
         others.append(job.lost)
     covariates, confounders, notes = features_of(frame, options, others, Limits())
     for role, names in (("covariates", covariates), ("confounders", confounders), ("strata", strata)):
-        try:
-            refuse_two_roles(
-                [("treatment", options.treatment), ("outcome", options.outcome), *((role, name) for name in names)]
-            )
-        except InputError as error:
-            raise InputError(in_options(str(error))) from error
+        refuse_two_roles(
+            [("treatment", options.treatment), ("outcome", options.outcome), *((role, name) for name in names)]
+        )
     notes = [*read, *converted, *notes]
     stages = stages_from_long(
         frame, id=job.person, stage=job.stage, treatment=options.treatment, outcome=options.outcome,

@@ -206,6 +206,9 @@ class _Law:
         cov = np.diag(own)
         for (i, a), (j, b) in combinations(enumerate(names), 2):
             cov[i, j] = cov[j, i] = (own[i] + own[j] - difference(a, b).standard_error ** 2) / 2
+        # The rule less c and a treatment less c share people, so that they go together. Errors of repeated refits can
+        # say the contrary: they are larger than those of fixed rules, by what the trees vary.
+        cov[0, 1:] = cov[1:, 0] = np.clip(cov[0, 1:], 0.0, np.sqrt(own[0] * own[1:]))
         values, vectors = np.linalg.eigh(np.nan_to_num(cov))
         root = vectors * np.sqrt(np.clip(values, 0.0, None))
         self._cov = root @ root.T
@@ -251,9 +254,8 @@ class _Law:
                 ahead, error = self.scores(self._tree, name)
                 moved = shift * self.scores(name, self._reference)[1] / error if error > 0 else 0.0
                 beats = beats & (ahead + moved > u)
-            rest = np.sort(largest[~(beats | (own > w))])[::-1]
-            allowed = int(np.clip(most - (n - len(rest)), 0, len(rest) - 1))
-            found = max(found, float(rest[allowed]) - shift)
+            rest = largest[~(beats | (own > w))]
+            found = max(found, _exceeded(rest, most - (n - len(rest))) - shift)
         return found
 
     def _beats_all(self, rule: str, others: Sequence[str], at: float) -> np.ndarray:
@@ -262,9 +264,8 @@ class _Law:
     def two_or_tree(self, best: str, rival: str, alpha: float, u: float) -> float:
         """What two tied treatments differ by with probability ``alpha``, less that a tied rule beats both at ``u``."""
         wins = self._beats_all(self._tree, (best, rival), u)
-        rest = np.sort(np.abs(self.scores(best, rival)[0][~wins]))[::-1]
-        allowed = int(np.clip(alpha * len(wins) - wins.sum(), 0, len(rest) - 1))
-        return max(u, float(rest[allowed]))
+        rest = np.abs(self.scores(best, rival)[0][~wins])
+        return max(u, _exceeded(rest, alpha * len(wins) - wins.sum()))
 
     def better_pairs(
         self, z: dict[tuple[str, str], float], alpha: float, critical: float, u: float
@@ -278,13 +279,18 @@ class _Law:
         shown: set[tuple[str, str]] = set()
         allowed = alpha * len(taken) - taken.sum()
         while left:
-            rest = np.sort(np.max([drawn[pair][~taken] for pair in left], axis=0))[::-1]
-            needed = float(rest[int(np.clip(allowed, 0, len(rest) - 1))])
+            needed = _exceeded(np.max([drawn[pair] for pair in left], axis=0)[~taken], allowed)
             found = {pair for pair in left if z[pair] > max(needed, u)}
             if not found:
                 break
             left, shown = left - found, shown | found
         return shown
+
+
+def _exceeded(values: np.ndarray, by: float) -> float:
+    """The value that so many of the values exceed; the largest one by none, and the least one at most."""
+    at = len(values) - 1 - int(np.clip(by, 0, len(values) - 1))
+    return float(np.partition(values, at)[at])
 
 
 @lru_cache(maxsize=8)

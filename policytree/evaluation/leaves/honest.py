@@ -23,7 +23,7 @@ from policytree.evaluation.leaves.factor_effects import widened_effects
 from policytree.evaluation.leaves.summary import leaf_summary
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
 from policytree.evaluation.policy_value.sample_split import judging_rows, rows_of
-from policytree.evaluation.policy_value.values import policy_difference, policy_value
+from policytree.evaluation.policy_value.values import policy_value
 from policytree.exceptions import InputError
 from policytree.study_check.directions import with_direction
 from policytree.weighting.study_data import StudyData
@@ -189,7 +189,7 @@ def honest_leaf_summary(
         factors = factors_of(received, seen.treatments)
         contrasts = {} if factors is None else factors.contrasts(seen.treatments)
         leaves = _for_shares(leaves, leaf, seen, rows, judging_weight, level, direction, limits, contrasts)
-    differences = {f"always {k}": policy_difference(policy, k, table, **options) for k in seen.treatments}
+    differences = {f"always {k}": policy_value(policy, table, baseline=k, **options) for k in seen.treatments}
     return HonestLeaves(
         fitted, leaves, rows, table, policy_value(policy, table, **options), compare_with_best(differences, direction)
     )

@@ -256,7 +256,7 @@ def cross_val_policy_value(
             group_values=None if judged is None else judged.values(level),
             gaps=() if judged is None else judged.gaps(asked(estimator), level),
         )
-    why = by_chance(check, seen, propensity is not None, "treatment" if seen.instrument is None else "the offer")
+    why = by_chance(check, seen, propensity is not None, seen.assigned)
     rewards = _rewards_check(data, drawn, repetitions, given, why)
     opinions = _opinions(judged_by, data, drawn, names, level)
     concealed = None
@@ -312,7 +312,8 @@ def _opinions(
             by_other = [_assembled(part, data, drawn, names) for part in others]
             differences = _estimates(by_other, data.seen, drawn, level)[1]
             verdict = _verdict(data, drawn, by_other, differences, level, names)[0]
-            found.append(SecondOpinion(of, LEARNERS_OF[of][learner], verdict))
+            about = data.seen.assigned if of == "treatment" else of
+            found.append(SecondOpinion(of, about, LEARNERS_OF[of][learner], verdict))
     return tuple(found)
 
 

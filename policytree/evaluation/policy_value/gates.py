@@ -174,19 +174,23 @@ def rows_gate(seen: StudyData) -> Gate:
     """Whether there are rows enough to estimate chances and outcomes."""
     n, unit = (seen.n, "rows") if seen.groups is None else (len(np.unique(seen.groups)), "clusters")
     if seen.n >= FEW_ROWS:
-        return Gate("rows", SUPPORTED, f"{seen.n:,} rows to estimate who got which treatment")
-    reason = f"With {n:,} {unit} and estimated probabilities of treatment, strong or nonlinear confounding may remain"
-    return Gate("rows", FRAGILE, reason, "State the probabilities if treatment was given by chance (--propensity).")
+        return Gate("rows", SUPPORTED, f"{seen.n:,} rows to estimate who got which {seen.what}")
+    reason = (
+        f"With {n:,} {unit} and estimated probabilities of {seen.assigned}, strong or nonlinear confounding may remain"
+    )
+    return Gate(
+        "rows", FRAGILE, reason, f"State the probabilities if {seen.what}s were given by chance (--propensity)."
+    )
 
 
 def other_models_gate(opinions: Sequence[SecondOpinion], rule: str | None) -> Gate:
     """Whether other models of treatment and of outcomes lead to the same rule."""
     others = [each for each in opinions if each.verdict.rule != rule]
     if not others:
-        named = " and ".join(f"{each.model} as the model of {each.of}" for each in opinions)
+        named = " and ".join(f"{each.model} as the model of {each.about}" for each in opinions)
         return Gate("other models", SUPPORTED, f"the verdict is the same under {named}")
-    changed = (f"under {each.model} as the model of {each.of}: {said(each.verdict.rule)}" for each in others)
-    remedy = f"Compare the models of {' and '.join(each.of for each in others)} before anybody acts on either."
+    changed = (f"under {each.model} as the model of {each.about}: {said(each.verdict.rule)}" for each in others)
+    remedy = f"Compare the models of {' and '.join(each.about for each in others)} before anybody acts on either."
     return Gate("other models", FRAGILE, f"The conclusion changes {'; and '.join(changed)}", remedy)
 
 
@@ -238,15 +242,15 @@ def chances_gate(seen: StudyData, given: np.ndarray) -> Gate:
     p, where, rows = min(tested, key=lambda partition: partition[0])
     if p * len(tested) >= LEVEL:
         text = ", ".join(f"{label} {share:.3g}" for label, share in zip(seen.treatments, shares, strict=True))
-        return Gate("given chances", SUPPORTED, f"the shares of treatments ({text}) fit the given probabilities")
+        return Gate("given chances", SUPPORTED, f"the shares of {seen.what}s ({text}) fit the given probabilities")
     own = np.bincount(arm[rows], minlength=seen.n_arms) / rows.sum()
     each = ", ".join(
         f"{label} {share:.3g} of {rows.sum():,} where {chance:.3g} was given"
         for label, share, chance in zip(seen.treatments, own, chances[rows].mean(axis=0), strict=True)
     )
-    reason = f"the shares of treatments{where} refute the given probabilities ({each}; p = {p:.2g})"
+    reason = f"the shares of {seen.what}s{where} refute the given probabilities ({each}; p = {p:.2g})"
     remedy = (
-        "State the probability of each treatment by its label (--propensity label=p,...), or let them be estimated."
+        f"State the probability of each {seen.what} by its label (--propensity label=p,...), or let them be estimated."
     )
     return Gate("given chances", UNSAID, reason, remedy)
 

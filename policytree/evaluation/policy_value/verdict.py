@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from typing import Any
@@ -21,6 +21,7 @@ from policytree.evaluation.inference.step_down import (
     rank_treatments,
 )
 from policytree.evaluation.policy_value.gate import ASSIGNMENT, ASSUMED, FRAGILE, UNSAID, Gate, merged, strength_of
+from policytree.trees.tree import Tree
 
 POWER = 0.8  # probability with which the smallest gain that is named would have been shown
 ADJUSTED = 0.9  # of the tail of one comparison alone: below this an interval is called wider
@@ -37,6 +38,24 @@ class Reason(Enum):
     NONE_BEST = "no rule is shown better than all others, and nothing says which one is the standard"
     STATUS_QUO_BETTER = "what people got is better"
     UNCLEAR = "these rows cannot say"
+
+
+LEARNT_RULE = (Reason.TREE_BETTER, Reason.TREE_BETTER_THAN_REFERENCE)
+
+
+def recommends(rule: str | None, reason: Reason, trees: Sequence[Tree]) -> bool:
+    """Whether a verdict says to use these trees, one per decision, or what they give everybody.
+
+    Parameters
+    ----------
+    rule, reason
+        Those of the verdict.
+    trees : sequence of Tree
+    """
+    if reason in LEARNT_RULE or reason is Reason.UNCLEAR:
+        return reason in LEARNT_RULE
+    given = [{str(tree.actions[k]) for k in tree.action[tree.is_leaf]} for tree in trees]
+    return all(len(labels) == 1 for labels in given) and rule == f"always {' then '.join(map(min, given))}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -177,7 +196,7 @@ class Verdict(Shown):
     @property
     def use_tree(self) -> bool:
         """Whether the tree is the rule to use."""
-        return self.reason in (Reason.TREE_BETTER, Reason.TREE_BETTER_THAN_REFERENCE)
+        return self.reason in LEARNT_RULE
 
     @property
     def beats_status_quo(self) -> bool:
@@ -466,12 +485,15 @@ class SecondOpinion:
     ----------
     of : {"treatment", "outcomes"}
         Whose models were replaced.
+    about : str
+        The same in words: "treatment", "the offer", "outcomes".
     model : str
         What they are, in words.
     verdict : Verdict
     """
 
     of: str
+    about: str
     model: str
     verdict: Verdict
 
@@ -479,12 +501,11 @@ class SecondOpinion:
         """As plain values, for JSON."""
         return {"of": self.of, "model": self.model, "verdict": self.verdict.to_dict()}
 
-    def compared_with(self, first: Verdict, assigned: str = "treatment") -> str:
-        """Whether the conclusion changes; ``assigned``: the word for what models of treatment are about."""
-        what = assigned if self.of == "treatment" else self.of
+    def compared_with(self, first: Verdict) -> str:
+        """Whether the conclusion changes."""
         if self.verdict.rule == first.rule:
-            return f"The conclusion is the same under {self.model} as the model of {what}."
-        return f"The conclusion changes under {self.model} as the model of {what}: {self.verdict}"
+            return f"The conclusion is the same under {self.model} as the model of {self.about}."
+        return f"The conclusion changes under {self.model} as the model of {self.about}: {self.verdict}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
-from policytree.common.shared_arguments import JUDGED, STUDY
+from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.data.feature_encoder import FeatureEncoder
 from policytree.data.features import CATEGORICAL
 from policytree.estimators.leaf_sizes import sized_for
-from policytree.evaluation.estimates import mean_estimate
-from policytree.evaluation.inputs import arm_codes, rows_arguments
 from policytree.evaluation.policy_value.refits import Data, Refitter, Teller, checked_direction, shown_policy
 from policytree.evaluation.stability.resamples import (
     BOOTSTRAP,
@@ -31,7 +27,7 @@ from policytree.evaluation.stability.resamples import (
     try_rows,
 )
 from policytree.evaluation.stability.tables import PolicyStability
-from policytree.exceptions import InputError, SearchWarning
+from policytree.exceptions import SearchWarning
 from policytree.study_check.directions import with_direction
 from policytree.trees.tree import Tree
 from policytree.weighting.study_data import StudyData
@@ -194,61 +190,3 @@ def _numeric(X) -> dict[str, np.ndarray]:
         feature.name: empty if feature.kind == CATEGORICAL else values[~np.isnan(values[:, j]), j]
         for j, feature in enumerate(encoder.features)
     }
-
-
-@aligns_rows
-@shares_documentation(JUDGED)
-def policy_agreement(
-    policies: Mapping[str, Column | Any],
-    *,
-    groups: Column | None = None,
-    sample_weight: Column | None = None,
-    level: float = 0.95,
-) -> pd.DataFrame:
-    """Estimate the share of people to whom two policies give the same treatment, for every pair of policies.
-
-    Parameters
-    ----------
-    policies : mapping of str to array of shape (n,), or one label
-        At least two policies for the same people, one of them with a label per row.
-
-    Returns
-    -------
-    DataFrame
-        One row per pair: ``agreement`` with its standard error and interval (cut to 0 and 1), over the people that the
-        rows are a sample of, the policies taken as given.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two policies, or their lengths differ.
-
-    Examples
-    --------
-    >>> from policytree.evaluation import policy_agreement
-    >>> policies = {"tree": ["drug", "none", "none", "drug"], "all": ["drug"] * 4}
-    >>> policy_agreement(policies)["agreement"]
-    a     b
-    tree  all    0.5
-    Name: agreement, dtype: float64
-    """
-    if not isinstance(policies, Mapping):
-        raise InputError("policies must be a mapping from names to policies.")
-    names = list(policies)
-    sizes = [np.shape(policies[name])[0] for name in names if np.ndim(policies[name])]
-    if len(names) < 2 or not sizes:
-        raise InputError("policies must hold at least two policies, one of them with a label for every row.")
-    every = np.concatenate([np.ravel(np.asarray(policy, dtype=object)) for policy in policies.values()])
-    labels = pd.Index(pd.unique(pd.Series(every, dtype=object)))
-    codes = {name: arm_codes(policies[name], labels, sizes[0], name, "the first policy") for name in names}
-    clusters, weight = rows_arguments(groups, sample_weight, sizes[0])
-    rows = {}
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            same = (codes[a] == codes[b]).astype(float)
-            e = mean_estimate(same, groups=clusters, sample_weight=weight, level=level)
-            ends = {"lower": float(np.clip(e.lower, 0.0, 1.0)), "upper": float(np.clip(e.upper, 0.0, 1.0))}
-            rows[a, b] = {"agreement": e.value, "standard_error": e.standard_error, **ends}
-    frame = pd.DataFrame.from_dict(rows, orient="index")
-    frame.index = pd.MultiIndex.from_tuples(frame.index, names=["a", "b"])
-    return frame

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 from typing import Any
@@ -11,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.validation import check_count, check_level
-from policytree.encoded.reading import Roles, reward_columns
+from policytree.data.sources import READ_ROWS
+from policytree.encoded.reading import reward_columns
 from policytree.encoded.study_rows import treatment_positions
-from policytree.evaluation.inputs import check_direction
 from policytree.evaluation.leaves.estimates import (
     LeafParts,
     clustered_covariance,
@@ -21,23 +20,19 @@ from policytree.evaluation.leaves.estimates import (
     sign_of,
     small_sample,
 )
-from policytree.evaluation.streaming.values import columns_of, judged_batches
+from policytree.evaluation.streaming.values import columns_of, judged_batches, rewards_to_judge
 from policytree.exceptions import InputError
 from policytree.solvers.core.exact_sums import ExactSum
+from policytree.study.study import Study
 
 
 def streamed_leaf_summary(
     tree: Any,
-    source: Any,
+    study: Study,
     *,
-    rewards: Sequence[str],
-    treatment: str | None = None,
-    weights: str | None = None,
-    groups: str | None = None,
-    direction: str | None = None,
     held_out: bool = False,
     level: float = 0.95,
-    batch_rows: int = 1 << 18,
+    batch_rows: int = READ_ROWS,
 ) -> pd.DataFrame:
     """Summarise every leaf as :func:`policytree.leaf_summary` does, from any number of rows.
 
@@ -47,19 +42,12 @@ def streamed_leaf_summary(
     Parameters
     ----------
     tree : fitted tree
-        Fitted on named columns, with treatments among ``rewards``.
-    source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Rows, in one of the forms that :func:`policytree.encoded.encode` reads; they are read once, a batch at a time.
-    rewards : list of str
-        Columns of rewards, one a treatment.
-    treatment : str, optional
-        Column of the treatment received, of the same names: counts each arm's rows in every leaf.
-    weights : str, optional
-        Column of weights >= 0.
-    groups : str, optional
-        Column of clusters, of which one number a leaf and treatment is kept in memory.
-    direction : {"maximize", "minimize"}, optional
-        Which way rewards are better; the tree's own, else "maximize".
+        Fitted on named columns, with treatments among the rewards.
+    study : Study
+        Its outcome are :class:`policytree.study.Rewards`, of which larger ones are better unless the study, or else the
+        tree, says otherwise. If it names the treatment, of the same names, each arm's rows in every leaf are counted.
+        Rows, in memory or larger than it, are read once, a batch at a time; of clusters one number a leaf and treatment
+        is kept in memory.
     held_out : bool, default False
         Whether neither these rows' outcomes chose the tree nor their nuisance models saw them: only then are there
         intervals.
@@ -81,30 +69,30 @@ def streamed_leaf_summary(
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import PolicyTree
+    >>> from policytree import PolicyTree, Study
     >>> from policytree.encoded import streamed_leaf_summary
+    >>> from policytree.study import Rewards
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> tree = PolicyTree(max_depth=1).fit(rows[["age"]], rows[["none", "drug"]])
-    >>> streamed_leaf_summary(tree, rows, rewards=["none", "drug"])["arm"].tolist()
+    >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
+    >>> streamed_leaf_summary(tree, study)["arm"].tolist()
     ['none', 'drug']
     """
-    better = direction or str(getattr(tree, "direction", "maximize"))
-    check_direction(better)
     check_level(level)
     check_count(batch_rows, "batch_rows", 1)
-    names = columns_of(tree, "tree")
-    roles = Roles(tuple(names), tuple(rewards), None, weights)
-    single = {"treatment": treatment, "groups": groups}
-    sums = _LeafSums(list(rewards), groups is not None, treatment is not None)
-    for table, first_row, weight, clusters in judged_batches(source, roles, single, batch_rows):
+    names, rewards = columns_of(tree, "tree"), rewards_to_judge(study)
+    better = study.direction or str(getattr(tree, "direction", "maximize"))
+    labels, treatment = list(rewards.of), study.treatment.column
+    sums = _LeafSums(labels, study.cluster is not None, bool(treatment))
+    for table, first_row, weight, clusters in judged_batches(study, names, batch_rows, treatment=bool(treatment)):
         frame = table.select(names).to_pandas()
         sums.add(
             tree.apply(frame),
             [str(label) for label in tree.predict(frame)],
-            reward_columns(table, roles, first_row),
+            reward_columns(table, rewards, first_row),
             weight,
             clusters,
-            None if treatment is None else _received(table, treatment, list(rewards), first_row),
+            _received(table, treatment, labels, first_row) if treatment else None,
         )
     return sums.parts(sign_of(better)).frame(held_out, level)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -12,43 +12,37 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.common.validation import check_count, check_level
-from policytree.encoded.reading import Roles, check_weights, reward_columns, row_weights
-from policytree.encoded.sources import open_source
+from policytree.data.sources import READ_ROWS
+from policytree.encoded.reading import check_weights, kinds_of, outcome_to_learn, reward_columns, row_weights
 from policytree.exceptions import InputError
 from policytree.solvers.core.exact_sums import ExactSum
+from policytree.study.outcomes import Rewards
+from policytree.study.study import Study
 
 COLUMNS = ("rule", "less", "value", "standard_error", "lower", "upper", "level", "n", "n_clusters")
 
 
 def streamed_policy_values(
     policies: Mapping[str, Any] | Any,
-    source: Any,
+    study: Study,
     *,
-    rewards: Sequence[str],
-    weights: str | None = None,
-    groups: str | None = None,
     level: float = 0.95,
-    batch_rows: int = 1 << 18,
+    batch_rows: int = READ_ROWS,
 ) -> pd.DataFrame:
     """Values of fitted trees and of every treatment for all, and the trees' advantages, from rows of any number.
 
-    The estimates are those of :func:`policytree.policy_value` and :func:`policytree.policy_difference`: influences are
-    summed within clusters, and only sums over rows, or clusters, are kept. Without clusters sums are exact, so that no
+    The estimates are those of :func:`policytree.policy_value`: influences are summed within clusters, and only sums
+    over rows, or clusters, are kept. Without clusters sums are exact, so that no
     number depends on batches or on the order of rows. Honest only on rows that neither the tree nor the models behind
     the rewards have seen.
 
     Parameters
     ----------
     policies : fitted tree, or mapping of names to fitted trees
-        Each fitted on named columns, with treatments among ``rewards``. One alone is called "policy".
-    source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Rows, in one of the forms that :func:`policytree.encoded.encode` reads; they are read once, a batch at a time.
-    rewards : list of str
-        Columns of rewards, one a treatment.
-    weights : str, optional
-        Column of sampling weights >= 0.
-    groups : str, optional
-        Column of clusters, of which one number each is kept in memory.
+        Each fitted on named columns, with treatments among the rewards. One alone is called "policy".
+    study : Study
+        Its outcome are :class:`policytree.study.Rewards`. Rows, in memory or larger than it, are read once, a batch at
+        a time; of clusters one number each is kept in memory.
     level : float
         Coverage of the intervals.
     batch_rows : int, default 262,144
@@ -68,11 +62,13 @@ def streamed_policy_values(
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree import PolicyTree
+    >>> from policytree import PolicyTree, Study
     >>> from policytree.encoded import streamed_policy_values
+    >>> from policytree.study import Rewards
     >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
     >>> tree = PolicyTree(max_depth=1).fit(rows[["age"]], rows[["none", "drug"]])
-    >>> values = streamed_policy_values(tree, rows, rewards=["none", "drug"])
+    >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
+    >>> values = streamed_policy_values(tree, study)
     >>> values[["rule", "less", "value"]]
               rule         less  value
     0       policy                 1.5
@@ -85,39 +81,49 @@ def streamed_policy_values(
     check_count(batch_rows, "batch_rows", 1)
     trees = dict(policies) if isinstance(policies, Mapping) else {"policy": policies}
     names = {name: columns_of(tree, name) for name, tree in trees.items()}
-    roles = Roles(tuple(dict.fromkeys(c for each in names.values() for c in each)), tuple(rewards), None, weights)
-    sums = _Sums(groups is not None)
-    for table, first_row, weight, clusters in judged_batches(source, roles, {"groups": groups}, batch_rows):
-        sums.add(_scores(table, trees, names, roles, first_row), weight, clusters)
+    rewards = rewards_to_judge(study)
+    columns = list(dict.fromkeys(c for each in names.values() for c in each))
+    sums = _Sums(study.cluster is not None)
+    for table, first_row, weight, clusters in judged_batches(study, columns, batch_rows):
+        sums.add(_scores(table, trees, names, rewards, first_row), weight, clusters)
     return sums.table(level)
 
 
+def rewards_to_judge(study: Study) -> Rewards:
+    """The rewards of a study that rules are judged by; one sentence for other outcomes."""
+    rewards = outcome_to_learn(study, "Rules that are judged in batches")
+    if not isinstance(rewards, Rewards):
+        raise InputError("Rules are judged by rewards, and the outcome of this study is a Label; name Rewards([...]).")
+    return rewards
+
+
 def judged_batches(
-    source: Any, roles: Roles, single: Mapping[str, str | None], batch_rows: int
+    study: Study, columns: list[str], batch_rows: int, *, treatment: bool = False
 ) -> Iterator[tuple[Any, int, np.ndarray, np.ndarray | None]]:
     """Tables of rows to judge, each with the number of its first row, its rows' weights, and their clusters or None.
 
     Parameters
     ----------
-    source : see :func:`policytree.encoded.encode`
-    roles : Roles
-        Columns of covariates, rewards and weights.
-    single : mapping of str to str or None
-        Further columns by argument, among them "groups".
+    study : Study
+        Whose outcome are rewards.
+    columns : list of str
+        Covariates of the rules.
     batch_rows : int
+    treatment : bool
+        Whether the treatments that people got are read as well.
     """
-    opened, groups = open_source(source), single["groups"]
-    asked = roles.by_argument() | {name: [] if column is None else [column] for name, column in single.items()}
-    for argument, each in asked.items():
-        opened.kinds(each, argument)
-    columns = list(dict.fromkeys(name for each in asked.values() for name in each))
+    opened, cluster = study.source, study.cluster
+    opened.kinds(columns, "the rule")
+    single = [study.weights, cluster, *(study.treatment.columns().values() if treatment else ())]
+    read = [*study.outcome.columns().values(), *(name for name in single if name is not None)]
+    kinds_of(study, opened, read)
     first_row, weights_of = 0, _BatchWeights()
-    for table in opened.tables(columns, batch_rows):
-        weight = weights_of.next(row_weights(table, roles, first_row), table.num_rows)
-        yield table, first_row, weight, None if groups is None else _clusters_of(table, groups, first_row)
+    for table in opened.tables(list(dict.fromkeys([*columns, *read])), batch_rows):
+        weight = weights_of.next(row_weights(table, study.weights, first_row), table.num_rows)
+        yield table, first_row, weight, None if cluster is None else _clusters_of(table, cluster, first_row)
         first_row += table.num_rows
     if first_row == 0:
-        raise InputError("The source has no rows; there is nothing to judge.")
+        raise InputError("The study has no rows; there is nothing to judge.")
     check_weights(weights_of.largest)
 
 
@@ -129,10 +135,10 @@ def columns_of(tree: Any, name: str) -> list[str]:
     return columns
 
 
-def _scores(table: Any, trees, names, roles: Roles, first_row: int) -> dict[tuple[str, str], np.ndarray]:
+def _scores(table: Any, trees, names, rewards: Rewards, first_row: int) -> dict[tuple[str, str], np.ndarray]:
     """Rewards under every rule, and differences; by rule and what it is compared with."""
-    values = reward_columns(table, roles, first_row)
-    place = {label: k for k, label in enumerate(roles.rewards)}
+    values = reward_columns(table, rewards, first_row)
+    place = {label: k for k, label in enumerate(rewards.of)}
     fixed = {f"always {label}": values[k] for label, k in place.items()}
     learnt = {}
     for name, tree in trees.items():
@@ -149,13 +155,13 @@ def _scores(table: Any, trees, names, roles: Roles, first_row: int) -> dict[tupl
     return out
 
 
-def _clusters_of(table: Any, groups: str, first_row: int) -> np.ndarray:
+def _clusters_of(table: Any, cluster: str, first_row: int) -> np.ndarray:
     """The cluster of every row, or one sentence."""
-    column = table.column(groups).to_pandas()
+    column = table.column(cluster).to_pandas()
     bad = np.flatnonzero(column.isna())
     if len(bad):
         raise InputError(
-            f"Column {groups!r} of groups has no value in row {first_row + bad[0]}; give every row a cluster."
+            f"Column {cluster!r} of cluster has no value in row {first_row + bad[0]}; give every row a cluster."
         )
     return column.to_numpy()
 
@@ -213,7 +219,7 @@ class _Sums:
         """All estimates; see :func:`streamed_policy_values`."""
         count = self.n if self.clusters is None else len(self.clusters)
         if count < 2:
-            unit = "clusters (groups)" if self.clustered else "rows"
+            unit = "clusters" if self.clustered else "rows"
             raise InputError(f"A standard error needs at least two {unit} with positive weight; pass more data.")
         total = self.weight.value
         rows = []

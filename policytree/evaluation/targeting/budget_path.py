@@ -25,7 +25,6 @@ from policytree.estimators.search import Job, chosen_solver
 from policytree.evaluation.inputs import reward_frame
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.policy_value.values import policy_value
-from policytree.evaluation.targeting.spend import policy_spend
 from policytree.exceptions import InputError, SearchWarning, quoted
 from policytree.problem.types import SearchLimits
 from policytree.solvers.constrained.front import FrontTree, hull_of_two
@@ -170,7 +169,7 @@ class BudgetPath(Shown):
         rows = []
         for budget, tree in zip(self.spend, self.estimators, strict=True):
             chosen = tree.predict(X)
-            both = policy_spend(chosen, costs, **options), policy_value(chosen, table, **options)
+            both = policy_value(chosen, costs, **options), policy_value(chosen, table, **options)
             rows.append([budget, *(x for e in both for x in (e.value, e.standard_error, e.lower, e.upper))])
         columns = [("budget", ""), *((what, part) for what in ("spend", "value") for part in PARTS)]
         out = pd.DataFrame(rows, columns=pd.MultiIndex.from_tuples(columns))

@@ -224,10 +224,9 @@ def _facts(material: Material) -> list[Block]:
     if test is not None:
         facts.append(("do effects differ?", str(test)))
     if values is not None:
-        assigned = "treatment" if not material.study.by_offers else "offers"
         for other in values.second_opinions:
-            said = replace(other, verdict=spoken(material, other.verdict)).compared_with(values.verdict, assigned)
-            facts.append((f"other models of {assigned if other.of == 'treatment' else other.of}", said))
+            said = replace(other, verdict=spoken(material, other.verdict)).compared_with(values.verdict)
+            facts.append((f"other models of {other.about}", said))
     if (offers := material.only(OfferRule)) is not None and offers.values is not None:
         facts.append(("what to offer", f"{capitalised(offers.costs_text())}: {offers.values.verdict}"))
     check = material.study.check

@@ -14,7 +14,7 @@ from policytree.evaluation.leaves.factor_effects import EFFECT, EFFECT_ERROR, EF
 from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary, leaf_values
 from policytree.evaluation.policy_value.tables import PolicyValueTable
-from policytree.evaluation.policy_value.verdict import Reason, Verdict
+from policytree.evaluation.policy_value.verdict import recommends
 from policytree.evaluation.stability.tables import PolicyStability, fragile_text
 from policytree.plotting.partition import partition
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
@@ -138,17 +138,10 @@ def tree_section(material: Material) -> Section:
 def not_recommended(material: Material) -> Words | None:
     """A paragraph that the tree is not recommended, where the verdict says so."""
     values = material.only(PolicyValueTable)
-    if values is None or values.verdict.use_tree or _gives_what_is_recommended(material, values.verdict):
+    if values is None or recommends(values.verdict.rule, values.verdict.reason, [material.tree]):
         return None
     words = "Not recommended: this is the best tree on the rows that chose it, not a rule to use; see the verdict."
     return Words(words, "warning")
-
-
-def _gives_what_is_recommended(material: Material, verdict: Verdict) -> bool:
-    """Whether the tree gives everybody the one treatment that the verdict recommends."""
-    used = {str(material.tree.actions[k]) for k in material.tree.action[material.tree.is_leaf]}
-    for_all = verdict.reason in (Reason.TREATMENT_BETTER, Reason.TREATMENT_BEST)
-    return for_all and used == {str(verdict.rule).removeprefix("always ")}
 
 
 def _title(title: str, material: Material) -> str:

@@ -13,6 +13,7 @@ from policytree.problem.split_columns import (
     categorical_split_columns,
     code_type,
     grouped_split_columns,
+    level_column,
     midpoints,
     numeric_split_columns,
     parts_of,
@@ -40,6 +41,7 @@ def bin_matrix(
     last: bool = False,
     arms: np.ndarray | None = None,
     min_leaf_per_arm: int = 0,
+    as_levels: bool = False,
 ) -> BinnedData:
     """Integer codes of an encoded matrix, with thresholds midway between neighbouring distinct values.
 
@@ -63,6 +65,8 @@ def bin_matrix(
         Whether a categorical feature splits off one level, or any group of them.
     losses, min_leaf, last, arms, min_leaf_per_arm
         Of groups: as in :func:`policytree.problem.split_columns.grouped_split_columns`.
+    as_levels : bool, default False
+        Whether all groupings of a feature of few levels may be one column (``BinnedData.levels``).
 
     Returns
     -------
@@ -79,9 +83,16 @@ def bin_matrix(
     found, exact, partly, implied = [], True, [], 0
     used = [j for j in range(len(features)) if split_on is None or j in split_on]
     low, high = X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf)
+    by_level: list = []
     two_valued = two_valued_columns(X, [j for j in used if features[j].kind != CATEGORICAL], low, high)
     for j in used:
         if features[j].kind == CATEGORICAL and categories == GROUPS:
+            whole_column = level_column(j, X[:, j]) if as_levels else None
+            if whole_column is not None:
+                by_level.append(whole_column)
+                L = whole_column[2].n_levels
+                implied += 2 ** (L - 1) - L
+                continue
             offered, whole, n_groupings = grouped_split_columns(
                 j, X[:, j], losses, min_leaf, last, arms, min_leaf_per_arm
             )
@@ -96,6 +107,7 @@ def bin_matrix(
             numeric, kept = numeric_columns(j, X[:, j], limit, low[j], high[j], MOST_KEPT + 1 if wide else 0)
             found += numeric
             exact &= bool(kept)
+    found += [(column, code) for column, code, _ in by_level]
     if wide and len({column.feature for column, _ in found}) > 1:
         found = [part for column, code in found for part in parts_of(column, code)]
     elif wide and not exact:
@@ -107,8 +119,9 @@ def bin_matrix(
         row[:] = code
     split_columns = tuple(column for column, _ in found)
     return BinnedData(
-        codes, n_bins, split_columns, tuple(features), exact and not partly, tuple(partly), implied, not exact
-    )
+        codes, n_bins, split_columns, tuple(features), exact and not partly, tuple(partly), implied, not exact,
+        tuple(levels for _, _, levels in by_level),
+    )  # fmt: skip
 
 
 def two_valued_columns(X: np.ndarray, features: list[int], low: np.ndarray, high: np.ndarray) -> dict[int, list]:

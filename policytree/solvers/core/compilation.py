@@ -37,6 +37,7 @@ from policytree.solvers.kernels.enumeration.cuts import bound_cuts, list_two_lev
 from policytree.solvers.kernels.enumeration.lists import join, thin
 from policytree.solvers.kernels.enumeration.stumps import least_bound, list_stumps
 from policytree.solvers.kernels.enumeration.tied_trees import tied_trees
+from policytree.solvers.kernels.level_groups.first_groupings import best_first_grouping
 from policytree.solvers.kernels.out_of_core.code_tables import add_pairs, add_triples, find_leaves, scan_cuts
 from policytree.solvers.kernels.pricing.dual_projection import add_boxes, drop_idle, find_runs, project
 from policytree.solvers.kernels.pricing.max_box import price_boxes
@@ -58,6 +59,7 @@ ALWAYS = (*MERGING, *EXACT_SUMS, node_sums, best_one_split)
 # A node of depth two; the same where a feature is long; the search below the root, at depth three and more.
 TWO_LEVELS = (short_pairs,)
 LONG = (long_pairs,)
+GROUPINGS = (best_first_grouping,)  # of levels, beside the terminal solver
 RELAXED = (relaxed_rules,)  # where leaves must have so many rows
 DEEPER = (
     pack_rows, sweep, make_tables, sweep_next, enter, take_side, open_feature, push_child, choose_near, choose_cut,
@@ -189,7 +191,9 @@ def all_kernels() -> Needed:
     tables = [(TWO_LEVELS + DEEPER + PARETO_TABLES, kind) for kind in (PLAIN, SPECIAL)]
     blocks = [(PAIRS + PAIRS_DEEP + PAIR_ROUNDS, kind) for kind in BLOCKS]
     by_address = SWEEPING_KERNELS + FROM_DEPTH_FOUR
-    rest = CODING + RELAXED + CONFLICT_PAIRS + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
+    rest = (
+        CODING + GROUPINGS + RELAXED + CONFLICT_PAIRS + ROW_DUALS + ONE_FEATURE + RASHOMON + PARETO + LOW_COST + RANKING
+    )
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     gaps = [(GAPS, codes) for codes in WIDTHS]
     return [(ALWAYS, ""), *gaps, *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (by_address + rest, ""), *streamed]

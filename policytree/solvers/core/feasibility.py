@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from policytree.problem.split_columns import with_every_grouping
 from policytree.problem.types import Problem
 
 
@@ -20,6 +23,7 @@ def no_split_fits(problem: Problem) -> bool:
         return False
     if problem.min_leaf <= 1 and problem.min_leaf_per_arm <= 0:
         return False
+    problem = replace(problem, data=with_every_grouping(problem.data))
     return not any(_some_cut_fits(problem, int(j)) for j in np.flatnonzero(problem.root_columns))
 
 

@@ -52,7 +52,8 @@ Splits = list[tuple[int, int]]  # (column, cut) in preorder, (-1, 0) for a leaf
 class Node:
     """Some rows and the rules of the tree they are for, as every kernel takes them.
 
-    ``special``: 1 if features may be two-valued or long, None if tables are all that is needed.
+    ``special``: 1 if features may be two-valued or long, None if tables are all that is needed; with columns of levels,
+    which stand last, one more for each of them (kernels/depth_two/solve.py).
     """
 
     rows: Rows
@@ -199,7 +200,7 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
             uneven=int(are_uneven(owners, groups)),
             loose=gates.loose_minimum,
         ),
-        1 if special else None,
+        1 + len(data.levels) if special else None,
     )
 
 

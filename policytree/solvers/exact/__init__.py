@@ -18,6 +18,8 @@
                                 and changed above these
     interval_dp.py              dynamic programming for one ordered feature: every partition of its values into
                                 intervals is a tree
+    level_groups.py             trees of depth two for two actions that divide the levels of categories at will, as
+                                cheaply as numbers in order
     run.py                      one run of the exact search: the rows, the limits and the incumbent that its engines
                                 share
     scheduler.py                root features spread over partitions, and partitions over threads, so that threads never
@@ -28,6 +30,7 @@
                                 rows
 
     solve_direct -> one feature?   interval_dp
+                 -> levels?        level_groups
                  -> depth <= 2     core.rows.depth_two (the terminal solver)
                  -> otherwise      a Run, and depth after depth:
                       greedy incumbent -> turns of SubsetEngine and DualEngine -> DepthEngine

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.problem.split_columns import with_every_grouping
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
 from policytree.solvers.core import work_units
 from policytree.solvers.core.columns import without_gaps
@@ -48,6 +49,7 @@ from policytree.solvers.exact.estimate import estimated_seconds
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
 from policytree.solvers.exact.incumbent_search import IncumbentSearch, incumbent_search_applies
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
+from policytree.solvers.exact.level_groups import levels_apply, solve_levels
 from policytree.solvers.exact.run import RAISED_BY_PAIRS, Run
 from policytree.solvers.exact.subset_search import choose_sets, subset_search_applies
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
@@ -176,6 +178,11 @@ def _begin(
     if one_feature_applies(problem):
         return solve_one_feature(problem, fixed, clock, limits)
     refuse_memory(problem, limits)
+    if levels_apply(problem):
+        solution = solve_levels(problem, fixed, clock, limits, merge)
+        if solution is not None:
+            return solution
+        problem = replace(problem, data=with_every_grouping(problem.data))
     node = prepare(problem, fixed, merge, is_special(problem), limits.gates)
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:

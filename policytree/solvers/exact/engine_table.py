@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from policytree.problem.split_columns import with_every_grouping
 from policytree.problem.types import GATES, Problem, SizeGates
 from policytree.solvers.core.compilation import (
     ALWAYS,
@@ -26,6 +27,8 @@ from policytree.solvers.core.compilation import (
     DEEPER,
     FROM_DEPTH_FOUR,
     GAPS,
+    GROUPINGS,
+    LONG,
     LOW_COST,
     ONE_FEATURE,
     PAIR_ROUNDS,
@@ -38,7 +41,9 @@ from policytree.solvers.core.compilation import (
     ROW_DUALS,
     SPECIAL,
     SUBSET_KERNELS,
+    TWO_LEVELS,
     Needed,
+    is_long,
     is_signed,
     is_special,
     pareto_kernels,
@@ -55,6 +60,7 @@ from policytree.solvers.exact.constraint_generation import generation_may_apply
 from policytree.solvers.exact.estimate import by_single_cuts
 from policytree.solvers.exact.incumbent_search import incumbent_search_applies
 from policytree.solvers.exact.interval_dp import one_feature_applies
+from policytree.solvers.exact.level_groups import levels_apply
 from policytree.solvers.exact.subset_search import subset_search_applies
 
 
@@ -77,7 +83,9 @@ class Case:
 
     @classmethod
     def of(cls, problem: Problem, gates: SizeGates = GATES) -> Case:
-        """The case of a problem, with a column for every cut where that is faster."""
+        """The case of a problem, with a column for every cut or grouping of levels where that is faster, or needed."""
+        if problem.data.levels and not levels_apply(problem):
+            problem = replace(problem, data=with_every_grouping(problem.data))
         problem = by_single_cuts(problem, gates)
         return cls(problem, blocks_for(problem, gates), gates)
 
@@ -153,6 +161,17 @@ def _terminal_kernels(case: Case) -> Needed:
     return terminal_kernels(problem.data.n_bins, is_signed(problem)) + [(RELAXED, "")] * counted
 
 
+def _kernels_of_levels(case: Case) -> Needed:
+    """Where leaves may be too small, groupings may have to become columns."""
+    problem, data = case.problem, case.problem.data
+    needed = [(TWO_LEVELS, SPECIAL), (GROUPINGS, "")] + [(LONG, "")] * is_long(data.n_bins, True)
+    if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
+        groupings = sum(2 ** (levels.n_levels - 1) - 1 for levels in data.levels)
+        bins = np.append(data.n_bins[: data.n_ordered], np.full(groupings, 2))
+        needed += [*terminal_kernels(bins, False), (RELAXED, "")]
+    return needed
+
+
 def _deeper_kernels(case: Case) -> Needed:
     sweeps = sweeping_kernels(case.problem, case.short, case.gates)
     return [(DEEPER, case.kind), *sweeps, *[(FROM_DEPTH_FOUR, "")] * (case.depth > 3)]
@@ -187,10 +206,18 @@ ENGINES = (
         alone=True,
     ),
     Engine(
+        "groups of levels", "exact.level_groups",
+        'Two actions, depth two, categories="groups" of at most 8 levels, free splits. Where the best leaves are too '
+        "small, every grouping becomes a column.",
+        "20,000 rows, 8 levels: 1.1 times what 8 numbers in order take; with a column for each grouping, 7 to 250.",
+        applies=lambda case: levels_apply(case.problem),
+        kernels=_kernels_of_levels,
+    ),
+    Engine(
         "terminal solver", "core.rows",
         "Depth two, and the last two levels of deeper trees.",
         "The core: every tree of depth two is read off tables of pairs of columns.",
-        applies=lambda case: case.depth >= 2 or case.deep,
+        applies=lambda case: not levels_apply(case.problem) and (case.depth >= 2 or case.deep),
         kernels=_terminal_kernels,
     ),
     Engine(

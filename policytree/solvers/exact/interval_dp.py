@@ -22,7 +22,7 @@ Leaf = tuple[int, int, bool]  # first value, value after the last, whether the r
 def one_feature_applies(problem: Problem) -> bool:
     """Whether all splits are cuts of one ordered feature, and free: what they cost depends on who reaches them."""
     columns = problem.data.columns
-    if problem.feature_costs is not None or problem.root_features is not None:
+    if problem.feature_costs is not None or problem.root_features is not None or problem.data.levels:
         return False
     if len(columns) != 2:
         return len(columns) == 1

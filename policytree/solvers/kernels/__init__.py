@@ -2,6 +2,7 @@
 
     base           layouts of arrays, sums over rows, merging and binning, SIMD.
     depth_two      the terminal solver: the best tree of depth two from tables over pairs of features.
+    level_groups   depth two where the first split divides the levels of a category at will.
     depth_three    depth two on both sides of many root cuts at once.
     depth_first    Branch and bound above depth three.
     binary         the same for columns of two values, from blocks of pair sums.
@@ -27,6 +28,7 @@ and pricing/max_box; bounds of the whole problem are Python's (``exact/bounds``,
 PACKAGES = (
     "base",
     "depth_two",
+    "level_groups",
     "depth_three",
     "depth_first",
     "binary",

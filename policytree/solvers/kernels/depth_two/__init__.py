@@ -5,6 +5,7 @@
     pair_tables          two features: a table answers every pair of cuts
     binary_pairs         features with two codes: one block instead of many tables
     first_splits         what each first split is worth, given the best second ones
+    level_tables         second splits by groups of levels of a category
     similarity_bounds    bounds of all cuts of a feature from a few ("similar support")
     tiles                second splits by long features: 32 first cuts side by side
     simd_classes         one pass over rows of any number of actions, in vectors
@@ -25,6 +26,7 @@ ORDER = (
     "pair_tables",
     "binary_pairs",
     "first_splits",
+    "level_tables",
     "similarity_bounds",
     "tiles",
     "simd_classes",

@@ -17,7 +17,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from policytree.solvers.kernels.base.layout import FORBIDDEN, LANES, i4, i8, int_1d, int_2d, int_3d, long_2d
+from policytree.solvers.kernels.base.layout import FORBIDDEN, INF, LANES, i4, i8, int_1d, int_2d, int_3d, long_2d
 from policytree.solvers.kernels.base.simd import VectorCode
 from policytree.solvers.kernels.base.sums import price_below
 from policytree.solvers.kernels.compiling import kernel
@@ -325,6 +325,38 @@ def scan_block(G, sums, block, rows, rules, scratch, splits):
         scan_block_signed(G[0], sums[0], block, rows, scratch, splits)
     else:
         scan_block_planes(G, sums, block, rows, rules, scratch, splits)
+
+
+@kernel(separate=True, borrows=True)
+def mark_near_in_block(block, j, sums, last, rules, least, shift, wanted, slack):
+    """Mark the second features of a block that may be best below its j-th one, in exact numbers.
+
+    Those are the ones whose rounded value is at most ``slack`` above the ``least`` (2,) of the sides {code 0} and
+    {code 1}. ``wanted`` (2 p): of the first side, then of the other. ``sums[:, last]`` are those of all rows. For
+    splits that cost nothing.
+    """
+    G, features = block.sums, block.features
+    P, minima = rules.n_losses, rules.minima
+    p = len(wanted) // 2
+    rare_code = features[j, 1]
+    for u in range(len(features)):
+        for s in range(2):
+            x = 0
+            y = 0
+            for k in range(P + len(minima)):
+                both, here, there = np.int64(G[k, j, u]), np.int64(G[k, j, j]), np.int64(G[k, u, u])
+                if s == rare_code:
+                    a, b = both, here - both
+                else:
+                    a = there - both
+                    b = np.int64(sums[k, last]) - here - a
+                if k < P:
+                    x = min(x, a)
+                    y = min(y, b)
+                elif a < minima[k - P] or b < minima[k - P]:
+                    x = INF
+                    y = 0
+            wanted[s * p + features[u, 0]] = x <= 0 and ((x + y) << shift) <= least[s] + slack
 
 
 @kernel(separate=True, borrows=True)

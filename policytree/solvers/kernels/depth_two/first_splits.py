@@ -248,14 +248,23 @@ def best_of_side(sums, B, o, totals, rules):
     return best
 
 
+@kernel(borrows=True)
+def best_levels_of_side(sums, B, at):
+    """Least loss of two leaves of one side that divide its levels at will, for one signed loss; not cumulated sums."""
+    best = 0
+    for level in range(B):
+        best += min(0, sums[level, at])
+    return best
+
+
 @kernel(separate=True, borrows=True)
-def exact_value(rows, rules, leaves, f, t, wanted, sums):
+def exact_value(rows, rules, leaves, f, t, wanted, sums, ordered):
     """Value with first split ``t`` of ``f`` and the best second splits, if any, in int64.
 
     ``wanted`` (2 p): the features that the second split of the low side may be by, then those of the high side. What
     the others would bring must be known to be no better. ``sums`` (codes + 1, 2 (K + prices)) is scratch: both sides'
     sums of a code stand side by side, so that a row touches one line of memory. ``leaves`` of 3 allows a second split
-    on one side only.
+    on one side only. Codes of features from ``ordered`` on are levels, which second splits divide at will.
     """
     planes, n = rows.planes, rows.n
     P, minima, penalty = rules.n_losses, rules.minima, rules.penalty
@@ -296,13 +305,17 @@ def exact_value(rows, rules, leaves, f, t, wanted, sums):
             to = sums[np.int64(d[i])]
             for k in range(n_sums):
                 to[o + k] += planes[k, i]
-        for u in range(1, B):
-            for k in range(2 * n_sums):
-                sums[u, k] += sums[u - 1, k]
+        if g < ordered:
+            for u in range(1, B):
+                for k in range(2 * n_sums):
+                    sums[u, k] += sums[u - 1, k]
         for s in range(2):
             if not wanted[s * p + g]:
                 continue
-            best = best_of_side(sums, B, s * n_sums, totals, rules) + 2 * penalty
+            if g < ordered:
+                best = best_of_side(sums, B, s * n_sums, totals, rules) + 2 * penalty
+            else:
+                best = best_levels_of_side(sums, B, s * n_sums) + 2 * penalty
             if n_sums > K:
                 best += totals[s * n_sums + K + price_below(rows, f, g)]
             if s == 0:

@@ -130,7 +130,7 @@ def make_exact(rows, rules, leaves, work, found, low, wanted):
     """Evaluate a tree in int64, unless its bound ``low`` says what it costs."""
     if low >= found.value:
         return found
-    value = exact_value(rows, rules, leaves, found.feature, found.cut, wanted, work.exact)
+    value = exact_value(rows, rules, leaves, found.feature, found.cut, wanted, work.exact, work.ordered)
     return Found(value, found.feature, found.cut)
 
 

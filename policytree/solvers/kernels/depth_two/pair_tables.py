@@ -248,9 +248,42 @@ def scan(C, R, W, rules, extremes, splits, f_at, g_at):
         scan_planes(C, R, W, rules, extremes, splits, f_at, g_at)
 
 
+@kernel(borrows=True)
+def scan_levels(C, levels, level_step, B, step, extremes, splits, at):
+    """Best second splits by groups of levels on either side of the cuts of a feature of B codes, from ``at`` on.
+
+    ``C``: a cumulated table of one signed loss, as numbers in a row; a level's next one stands ``level_step`` behind
+    it, a code's next one ``step``. Each level goes to the action that is best for it there, so that two leaves lose the
+    sum of the negative parts of the levels' sums: one grouping is best, and it differs from cut to cut.
+    """
+    low = extremes[0]
+    high = extremes[1]
+    for t in range(B - 1):
+        low[t] = i4(0)
+        high[t] = i4(0)
+    for level in range(levels):
+        here = level * level_step
+        before = here - level_step
+        total = C[here + (B - 1) * step]
+        if level > 0:
+            total = i4(total - C[before + (B - 1) * step])
+        for t in range(B - 1):
+            x = C[here + t * step]
+            if level > 0:
+                x = i4(x - C[before + t * step])
+            low[t] = i4(low[t] + min(i4(0), x))
+            high[t] = i4(high[t] + min(i4(0), i4(total - x)))
+    for t in range(B - 1):
+        splits.low[at + t] = min(splits.low[at + t], low[t])
+        splits.high[at + t] = min(splits.high[at + t], high[t])
+
+
 @kernel(separate=True, borrows=True)
-def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits):
-    """Fill, cumulate and scan the tables of features f and g; ``others`` lists all rows."""
+def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits, ordered):
+    """Fill, cumulate and scan the tables of features f and g; ``others`` lists all rows.
+
+    Codes of features from ``ordered`` on are levels, of which tables are for first splits on the other feature only.
+    """
     K = rules.n_losses + len(rules.minima)
     R, W = rows.bins[f], rows.bins[g]
     S = rows.offset[len(rows.bins)]
@@ -263,7 +296,12 @@ def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits):
         cumulate(H[k], C[k], R, W)
     offset = rows.offset
     f_at, g_at = price_below(rows, f, g) * S + offset[f], price_below(rows, g, f) * S + offset[g]
-    scan(C, R, W, rules, scratch.extremes, splits, f_at, g_at)
+    if f < ordered and g < ordered:
+        scan(C, R, W, rules, scratch.extremes, splits, f_at, g_at)
+    elif f < ordered:
+        scan_levels(C.reshape(C.size), W, 1, R, W, scratch.extremes, splits, f_at)
+    elif g < ordered:
+        scan_levels(C.reshape(C.size), R, W, W, 1, scratch.extremes, splits, g_at)
 
 
 @kernel(borrows=True)

@@ -31,10 +31,31 @@ from policytree.solvers.kernels.base.layout import (
     long_1d,
     long_2d,
 )
-from policytree.solvers.kernels.base.sums import charge_sums, node_sums, round_planes, rounded_sums
+from policytree.solvers.kernels.base.sums import (
+    charge_sums,
+    costly,
+    node_sums,
+    round_planes,
+    rounded_sums,
+    rounding_range,
+)
 from policytree.solvers.kernels.compiling import kernel
-from policytree.solvers.kernels.depth_two.binary_pairs import block_scratch, block_size, make_block, scan_block
-from policytree.solvers.kernels.depth_two.first_splits import OwnSplits, exact_value, first_split_values, own_splits
+from policytree.solvers.kernels.depth_two.binary_pairs import (
+    block_scratch,
+    block_size,
+    make_block,
+    mark_near_in_block,
+    no_block,
+    scan_block,
+)
+from policytree.solvers.kernels.depth_two.first_splits import (
+    OwnSplits,
+    exact_value,
+    first_split_values,
+    own_splits,
+    second_split,
+)
+from policytree.solvers.kernels.depth_two.level_tables import bounds_with_levels, level_seconds
 from policytree.solvers.kernels.depth_two.pair_tables import TableScratch, fill_and_scan, is_signed, table_pays
 from policytree.solvers.kernels.depth_two.sparse_tables import list_all_others
 from policytree.solvers.kernels.depth_two.tiles import TILE
@@ -68,6 +89,8 @@ class PairWork(NamedTuple):
     seconds: int_3d  # (p, 2, TILE): the least losses of chosen cuts' sides by every second feature without a table;
     # none if tables are exact, so that nothing is evaluated twice
     long: flags_1d  # features of a pair that is too long for a table
+    ordered: i8  # codes of features from this one on are levels, of which a split divides any from the others
+    by_levels: long_2d  # level_tables.py::level_seconds
 
 
 @kernel(borrows=True)
@@ -88,7 +111,7 @@ def find_long(rows, rules, long):
 
 
 @kernel(separate=True)
-def prepare_pairs(rows, rules, widest, n_block):
+def prepare_pairs(rows, rules, widest, n_block, ordered):
     """Round the losses, sum them up by single features, and make room."""
     p = len(rows.bins)
     S, J, K = rows.offset[p], max(rules.prices, 1), rules.n_losses + len(rules.minima)
@@ -109,6 +132,8 @@ def prepare_pairs(rows, rules, widest, n_block):
         np.ones(4 * p, np.bool_),
         np.empty((p if any_long and rounded.error > 0 else 0, 2, TILE), np.int32),
         long,
+        ordered,
+        level_seconds(rows, ordered, long),
     )
 
 
@@ -125,27 +150,58 @@ def fill_tables(rows, rules, work, n_block, control):
             B = bins[f]
             if n_block > 0 and B == 2 and bins[g] == 2:
                 continue
+            if max(f, g) >= work.ordered and not (work.long[f] or work.long[g]):
+                continue  # by_levels has these
             if table_pays(B, bins[g], rows.n, is_signed(rules)) and (bins[g] > B or (bins[g] == B and f < g)):
-                fill_and_scan(f, g, rows, work.rounded, rules, work.sums, others, work.tables, work.splits)
+                fill_and_scan(
+                    f, g, rows, work.rounded, rules, work.sums, others, work.tables, work.splits, work.ordered
+                )
     return True
 
 
+@kernel(separate=True, borrows=True)
+def mark_near_of_tables(f, t, rows, rules, work, block, least):
+    """Mark the second features that may be best below cut ``t`` of f, in exact numbers; ``least`` is scratch of two.
+
+    Where many features have two values, most second splits are by one of these, and their block tells which of them
+    come near the best; of tables, only the best split is known.
+    """
+    work.wanted[:] = True
+    if costly(rules):
+        return
+    o = rows.offset[f]
+    a, last = o + t, o + rows.bins[f] - 1
+    for j in range(len(block.features)):
+        if block.features[j, 0] != f:
+            continue
+        least[0] = second_split(1, work.splits.low, a, 0, work.sums.charges, 0, a, -1, work.rounded.shift)
+        least[1] = second_split(1, work.splits.high, a, 0, work.sums.charges, 0, last, a, work.rounded.shift)
+        slack = rounding_range(work.rounded, rows.n)
+        wanted = work.wanted[: 2 * len(rows.bins)]
+        mark_near_in_block(block, j, work.sums.leaves, last, rules, least, work.rounded.shift, wanted, slack)
+        return
+
+
 @kernel(separate=True)
-def best_first_split(rows, rules, leaves, work, first, best, control):
+def best_first_split(rows, rules, leaves, work, block, first, best, control):
     """Evaluate the most promising first splits until no bound is below the best, or stopped; long ones are left out."""
     bins, offset = rows.bins, rows.offset
     p = len(bins)
     error = work.rounded.error
     values = np.full(offset[p], INF, np.int64)
     by_leaves = np.empty(4, np.int64)
+    least = np.empty(2, np.int64)
     first_split_values(work.sums, work.splits, rows, rules, work.rounded.shift, leaves, work.own, work.long, values,
                        by_leaves)  # fmt: skip
+    for t in range(offset[p]):
+        if values[t] < FEASIBLE:
+            values[t] -= error
+    if work.ordered < p:
+        bounds_with_levels(rows, rules, leaves, work, values)
     for f in range(p):
         if work.long[f]:
             continue
         for t in range(offset[f], offset[f + 1] - 1):
-            if values[t] < FEASIBLE:
-                values[t] -= error
             if values[t] < first.values[f]:
                 first.values[f] = values[t]
                 first.cuts[f] = t - offset[f]
@@ -159,7 +215,8 @@ def best_first_split(rows, rules, leaves, work, first, best, control):
         t = first.cuts[f]
         value = first.values[f]
         if error > 0:
-            value = exact_value(rows, rules, leaves, f, t, work.wanted, work.exact)
+            mark_near_of_tables(f, t, rows, rules, work, block, least)
+            value = exact_value(rows, rules, leaves, f, t, work.wanted, work.exact, work.ordered)
         if value < best.value:
             best = Found(value, f, t)
         if error == 0:
@@ -175,12 +232,13 @@ def best_first_split(rows, rules, leaves, work, first, best, control):
 
 @kernel(separate=True)
 def scan_two_valued(rows, rules, work, n_block):
-    """Best second splits among two-valued features, from their block."""
+    """Best second splits among two-valued features, from their block, which is returned."""
     block = make_block(rows, work.rounded, rules, n_block)
     totals = np.empty(rules.n_losses + len(rules.minima), np.int32)
     for k in range(len(totals)):
         totals[k] = work.sums.leaves[k, rows.bins[0] - 1]
     scan_block(block.sums, totals, block, rows, rules, block_scratch(rows, rules, block), work.splits)
+    return block
 
 
 @kernel(takes=(Rows, Rules, i8, FirstSplits, long_1d, Special), separate=True)
@@ -198,7 +256,9 @@ def short_pairs(rows, rules, leaves, first, control, special):
     work : PairWork
         For it.
 
-    ``first`` takes the values of all first splits. ``special``: None if tables are all that is needed.
+    ``first`` takes the values of all first splits. ``special``: None if tables are all that is needed; otherwise one,
+    and one more for every feature whose codes are levels. These stand last; what their first splits are worth is found
+    elsewhere (kernels/level_groups/). They need one signed loss, and splits that cost nothing.
     """
     p = len(rows.bins)
     leaf, _ = node_sums(rows, rules)
@@ -209,13 +269,14 @@ def short_pairs(rows, rules, leaves, first, control, special):
         first.cuts[f] = -1
         widest = max(widest, rows.bins[f])
     n_block = 0 if special is None else block_size(rows, rules)
-    work = prepare_pairs(rows, rules, widest, n_block)
+    work = prepare_pairs(rows, rules, widest, n_block, p if special is None else p + 1 - special)
     any_long = False
     for f in range(p):
         any_long = any_long or work.long[f]
+    block = no_block()
     if special is not None and n_block > 0:
-        scan_two_valued(rows, rules, work, n_block)
+        block = scan_two_valued(rows, rules, work, n_block)
     if not fill_tables(rows, rules, work, n_block, control):
         return best, False, any_long, work
-    best = best_first_split(rows, rules, leaves, work, first, best, control)
+    best = best_first_split(rows, rules, leaves, work, block, first, best, control)
     return best, control[STOP] == 0, any_long, work

@@ -1,4 +1,4 @@
-"""Where rows come from: Parquet and CSV files, Arrow datasets and tables, DuckDB relations, frames.
+"""Where rows come from: Parquet and CSV files, Arrow datasets and tables, DuckDB relations, frames, dask frames.
 
 A source is read several times, column by column, in batches that the source chooses. Nothing here depends on where one
 batch ends and the next begins.
@@ -20,7 +20,8 @@ from policytree.exceptions import InputError
 
 NUMBER, TEXT, UNKNOWN = "numbers", "text", "nothing but missing values"
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 17  # that a source is asked for at a time
+READ_ROWS = 1 << 18  # of a source in memory at a time, where nobody says how many
 
 
 def arrow():
@@ -66,6 +67,14 @@ class Source:
     fingerprint: str | None = None
     bytes: int | None = None
     files: tuple[Path, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, as the first part has them."""
+        return list(self.parts[0].schema.names)
+
+    def __str__(self) -> str:
+        return self.parts[0].name.lower() if len(self.parts) == 1 else f"{len(self.parts):,} files"
 
     def refuse_changed(self) -> None:
         """One sentence if files were changed since they were opened."""
@@ -259,13 +268,35 @@ def _with_types(table: Any, schema: Any, name: str) -> Any:
         return table.cast(schema)
 
 
+def names_files(source: Any) -> bool:
+    """Whether it is the name of a file, folder or pattern, or a list of such names."""
+    single = str | os.PathLike
+    return isinstance(source, single) or (
+        isinstance(source, list | tuple) and bool(source) and all(isinstance(each, single) for each in source)
+    )
+
+
+def is_dask(frame: Any) -> bool:
+    """Whether it is a frame of dask."""
+    return hasattr(frame, "to_delayed") and hasattr(frame, "map_partitions") and hasattr(frame, "columns")
+
+
+def is_larger_than_memory(rows: Any) -> bool:
+    """Whether rows are read a batch at a time: files, datasets, relations and dask frames, and no frame in memory."""
+    if isinstance(rows, Source) or names_files(rows) or is_dask(rows) or _is_relation(rows):
+        return True
+    return type(rows).__module__.startswith(("pyarrow.dataset", "pyarrow._dataset", "pyarrow.ipc"))
+
+
 def open_source(source: Any) -> Source:
     """Read files by their names, or what Arrow, DuckDB and frames hold; one sentence for anything else."""
+    if isinstance(source, Source):
+        return source
     pa = arrow()
-    if isinstance(source, str | os.PathLike):
-        return _files([source])
-    if isinstance(source, list | tuple) and source and all(isinstance(s, str | os.PathLike) for s in source):
-        return _files(list(source))
+    if names_files(source):
+        return _files([source] if isinstance(source, str | os.PathLike) else list(source))
+    if is_dask(source):
+        return _of_dask(source)
     if isinstance(source, pa.dataset.Dataset):
         return _dataset(source)
     if isinstance(source, pa.Table):
@@ -274,14 +305,34 @@ def open_source(source: Any) -> Source:
         raise InputError(
             "A RecordBatchReader can be read only once; pass the dataset, the files or the table behind it."
         )
-    if type(source).__module__.split(".")[0].lstrip("_") == "duckdb" and hasattr(source, "project"):
+    if _is_relation(source):
         return Source((_duckdb_part(source),))
     if hasattr(source, "columns") and hasattr(source, "shape"):
         return Source((_table_part(_from_frame(source)),))
     raise InputError(
-        "source must be the name of a Parquet or CSV file, a folder or list of such files, an Arrow dataset or table, "
-        f"a DuckDB relation or a frame; got {type(source).__name__}."
+        "The rows must be the name of a Parquet or CSV file, a folder or list of such files, an Arrow dataset or "
+        f"table, a DuckDB relation, a dask frame or a frame; got {type(source).__name__}."
     )
+
+
+def _is_relation(source: Any) -> bool:
+    return type(source).__module__.split(".")[0].lstrip("_") == "duckdb" and hasattr(source, "project")
+
+
+def _of_dask(frame: Any) -> Source:
+    """The partitions of a dask frame, each computed when it is read."""
+    import dask
+
+    delayed = [dask.delayed(_from_frame)(part) for part in frame.to_delayed()]
+    schemas = dask.compute(*(each.schema for each in delayed))
+
+    def part(k: int) -> Part:
+        def read(columns: list[str], rows: int) -> Iterator[Any]:
+            return iter(delayed[k].compute().select(columns).to_batches(max_chunksize=rows))
+
+        return Part(f"partition {k}", schemas[k], read)
+
+    return Source(tuple(part(k) for k in range(len(delayed))))
 
 
 def _from_frame(frame: Any) -> Any:

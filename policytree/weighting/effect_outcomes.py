@@ -1,0 +1,117 @@
+"""Outcome models of all arms at once from an effect estimator of EconML, or from matching.
+
+An effect estimator says how outcomes differ between arms, not what they are. What is left of an outcome once the effect
+of the arm that the row got is subtracted is an outcome under the first arm, whichever arm it was; a regression of it on
+the covariates is that arm's outcome model, and effects added to it are the others'. Cross-fitted like any outcome
+model, either is a nuisance of doubly robust rewards, or by itself the rewards of the regression method.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import has_fit_parameter
+
+from policytree.exceptions import InputError
+from policytree.model_selection.crossfit import CrossFit, FoldFits, by_default_settings, fit_mean
+from policytree.model_selection.folds import FoldPlan
+from policytree.weighting.learners import OutcomeRegressor
+from policytree.weighting.study_data import StudyData
+
+
+def is_effect_estimator(learner: Any) -> bool:
+    """Whether it is an estimator of EconML (or one like it) of effects of treatments."""
+    return hasattr(learner, "const_marginal_effect") and hasattr(learner, "fit")
+
+
+@dataclass(frozen=True, slots=True)
+class EffectModel:
+    """One fold's effect estimator and outcome model of the first arm: a model of all arms.
+
+    Attributes
+    ----------
+    model : fitted effect estimator
+    base : fitted model of the outcome under the first arm
+    n_columns : int
+        Covariates, the last columns of the tables that fits are given.
+    n_arms : int
+    """
+
+    model: Any
+    base: Any
+    n_columns: int
+    n_arms: int
+
+    @by_default_settings
+    def predict(self, table: np.ndarray) -> np.ndarray:
+        """Expected outcomes under every arm, (n, K)."""
+        Z = table[:, -self.n_columns :]
+        return self.base.predict(Z)[:, None] + effects_of(self.model, Z, self.n_arms)
+
+
+def effects_of(model: Any, Z: np.ndarray, n_arms: int) -> np.ndarray:
+    """Effects against the first arm, zero for itself, (n, K)."""
+    effects = np.asarray(model.const_marginal_effect(Z), dtype=np.float64).reshape(len(Z), -1)
+    if effects.shape[1] != n_arms - 1:
+        raise InputError(
+            f"{type(model).__name__} has {effects.shape[1]} effects for {n_arms} treatments; construct it with "
+            "discrete_treatment=True and without categories of its own."
+        )
+    return np.column_stack([np.zeros(len(Z)), effects])
+
+
+@dataclass(frozen=True, slots=True)
+class EffectOutcomes:
+    """An unfitted effect estimator as a learner of outcomes under every arm."""
+
+    estimator: Any
+
+    def fits(self, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
+        """What is to be fitted, once a fold; the arm is the first column of the table."""
+        table = np.column_stack([observed.arm, Z])
+        seen = None if observed.seen is None else np.asarray(observed.seen)
+        fit = _Fit(self.estimator, observed.n_arms)
+        return [FoldFits(fit, table, observed.y, plan, seen, observed.sample_weight, observed.groups)]
+
+    def joined(self, done: list[CrossFit]) -> tuple[np.ndarray, tuple[Any, ...]]:
+        """Out-of-fold predictions (n, K) and the folds' models."""
+        return done[0].predictions, done[0].models
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """What fits the models of one fold; processes are sent it."""
+
+    estimator: Any
+    n_arms: int
+
+    @by_default_settings
+    def __call__(self, table, y, sample_weight=None, groups=None) -> EffectModel:
+        arm, Z = table[:, 0].astype(np.int64), table[:, 1:]
+        name = type(self.estimator).__name__
+        lacking = np.flatnonzero(np.bincount(arm, minlength=self.n_arms) == 0)
+        if len(lacking):
+            raise InputError(f"Some fold has no row of treatment number {lacking[0]} for {name}; use fewer folds (cv).")
+        if np.isnan(Z).any():
+            raise InputError(f"{name} takes no missing values; fill them, or use model_regression='auto'.")
+        model = _of_arms(copy.deepcopy(self.estimator))  # which has no parameters that clone could read
+        given = {"sample_weight": sample_weight, "groups": groups}
+        taken = {k: v for k, v in given.items() if v is not None and has_fit_parameter(model, k)}
+        if sample_weight is not None and "sample_weight" not in taken:
+            raise InputError(f"{name}.fit takes no sample_weight; leave it out, or use another estimator of effects.")
+        model.fit(y, arm, X=Z, **taken)
+        left = y - effects_of(model, Z, self.n_arms)[np.arange(len(y)), arm]
+        base = fit_mean(OutcomeRegressor(random_state=0), Z, left, sample_weight=sample_weight, groups=groups)
+        return EffectModel(model, base, Z.shape[1], self.n_arms)
+
+
+def _of_arms(model: Any) -> Any:
+    """The estimator for arms as categories; those that let users choose must have chosen so."""
+    if getattr(model, "discrete_treatment", True) is False:
+        raise InputError(
+            f"{type(model).__name__} takes treatments as numbers; construct it with discrete_treatment=True."
+        )
+    return model
