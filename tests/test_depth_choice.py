@@ -74,16 +74,18 @@ def test_held_out_scores_are_those_of_trees_of_the_other_folds():
     tree._prepare(X, rewards)
     rows = depth_choice.RewardRows(X, -rewards, np.ones(120))
     plans = [depth_choice._folds(rows, np.random.RandomState(k)) for k in range(2)]
-    scores, n_leaves = depth_choice.held_out_scores(tree, rows, [(1, None), (2, None)], 0.01, plans)
-    wanted, leaves = np.zeros((2, 120)), np.zeros(2)
+    scores, n_leaves, asked = depth_choice.held_out_scores(tree, rows, [(1, None), (2, None)], 0.01, plans)
+    wanted, leaves, times = np.zeros((2, 120)), np.zeros(2), np.zeros((2, 4))
     for plan in plans:
         for train, test in plan.splits():
             for i in (0, 1):
                 plain = PolicyTree(max_depth=i + 1, regularization=0.01, max_bins=32).fit(X[train], rewards[train])
                 wanted[i, test] += rewards[test, plain.predict(X[test])] / 2
                 leaves[i] += plain.get_n_leaves() / 10
+                times[i] += np.isin(np.arange(4), plain.tree_.feature[~plain.tree_.is_leaf])
     np.testing.assert_allclose(scores, wanted)
     np.testing.assert_allclose(n_leaves, leaves)
+    np.testing.assert_array_equal(asked, times / 10)
 
 
 def three_leaves(n: int, seed: int):
@@ -102,13 +104,35 @@ def test_the_fewest_leaves_within_the_error_of_the_best_are_taken():
     assert table["max_leaf_nodes"].tolist() == [2, 3, 4]
     within = table["behind"] <= table["standard_error"]
     assert table["chosen"].tolist() == [False, True, False] and within.tolist()[:2] == [False, True]
-    assert "depth 2 of 0 to 3 and at most 3 leaves, chosen by" in str(tree.depth_choice_)
+    assert "depth 2 of 0 to 3 and at most 3 leaves that ask about x0 or x1 only, chosen by" in str(tree.depth_choice_)
     plain = PolicyTree(max_depth=2, max_leaf_nodes=3).fit(X, rewards)
     assert plain.objective_value_ == tree.objective_value_
     assert depth_choice.of_chosen_size(tree).get_params()["max_leaf_nodes"] == 3
     less = PolicyTree("auto", max_leaf_nodes="auto", direction="minimize", random_state=0).fit(X, -rewards)
     np.testing.assert_allclose(less.depth_choice_.leaves["behind"], table["behind"])
     np.testing.assert_allclose(less.depth_choice_.leaves["value"], -table["value"])
+
+
+def test_of_the_fewest_leaves_the_most_stable_tree_is_taken():
+    """A column of noise that the best tree asks about, and few trees of the folds do, is left out; so are near-ties."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(200, 8)), columns=list("abcdefgh"))
+    effect = 0.4 * np.sign(X["a"]).to_numpy()
+    rewards = np.column_stack([np.zeros(200), effect]) + rng.normal(size=(200, 2))
+    tree = PolicyTree("auto", max_leaf_nodes="auto", random_state=0).fit(X, rewards)
+    columns = tree.depth_choice_.columns
+    assert columns["stable"].tolist() == (columns["share"] >= min(0.9, columns["share"].max())).tolist()
+    stable = columns.loc[columns["stable"], "column"].tolist()
+    size = {"max_depth": tree.max_depth_, "max_leaf_nodes": tree.max_leaf_nodes_}
+    free = PolicyTree(**size).fit(X, rewards)
+    assert set(free.feature_names_in_[free.tree_.used_features]) - set(stable), "its best tree asks about noise"
+    held = PolicyTree(**size, split_features=stable).fit(X, rewards)
+    assert tree.objective_value_ == held.objective_value_ < free.objective_value_
+    assert f"leaves that ask about {' or '.join(stable)} only, chosen by" in str(tree.depth_choice_)
+    assert depth_choice.of_chosen_size(tree).split_features == stable
+    rewards[:, 1] += 3.0 * effect
+    roots = PolicyTree("auto", max_leaf_nodes="auto", root_feature=["a", "h"], random_state=0).fit(X, rewards)
+    assert roots.depth_choice_.stable_columns == ["a", "h"], "what a search may begin with stays"
 
 
 def test_leaves_are_chosen_only_where_a_tree_is():

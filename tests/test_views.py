@@ -16,7 +16,7 @@ import policytree
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, honest_leaf_summary, tree_path
 from policytree.data.views import Shown, as_html, as_text, facts
 from policytree.evaluation import near_ties, policy_stability
-from policytree.objectives import Objective
+from policytree.objectives.objective import Objective
 from policytree.study.assignments import Assignment
 from policytree.study.outcomes import Outcome
 from policytree.study_check import check_study

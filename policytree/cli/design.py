@@ -169,7 +169,8 @@ def design(
         str | None,
         _option(
             "Most leaves; auto, with --max-depth auto: the fewest whose value, on rows that trees were not learnt "
-            "from, is within one standard error of the best. Default: as many as the depth allows.",
+            "from, is within one standard error of the best, and columns that recur. Default: as many as the depth "
+            "allows.",
             _TREE,
             metavar="N",
         ),

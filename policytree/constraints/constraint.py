@@ -70,7 +70,7 @@ class Constraint(ABC):
     >>> from dataclasses import dataclass
     >>> import numpy as np
     >>> from policytree import PolicyTree
-    >>> from policytree.constraints import Constraint
+    >>> from policytree.constraints.constraint import Constraint
     >>> from policytree.solvers.core.constraints import mean_constraint
     >>> @dataclass(frozen=True)
     ... class MostTreated(Constraint):

@@ -86,14 +86,14 @@ class SearchArguments(NestedParameters):
     feature_groups : mapping of names to lists of columns, or list of such lists, optional
         Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
         at its own cost. Needs ``repeated_features="free"``.
-    constraints : sequence of policytree.constraints.Constraint, default ()
+    constraints : sequence of policytree.constraints.constraint.Constraint, default ()
         What the tree keeps to exactly on the rows of ``fit``, such as ``[ExpectedCost(5.0)]``: tests cost at most so
         much a person on average. It is the best of the trees that do.
     categories : {"levels", "groups"}, default "levels"
         How text and categorical columns are split: one level against the rest, or a group of levels against the others.
         "groups" searches all groupings of up to 8 levels (missing values are one), which are 2**(L - 1) - 1 splits of a
         column, and of up to 53 at depth one. For two actions down to depth two they take little longer than numbers in
-        order; otherwise 5 to 400 times as long. Where a column has more, the splits are its single levels and the
+        order; otherwise 7 to 230 times as long. Where a column has more, the splits are its single levels and the
         groupings that are best for all rows, ``status_`` is OPTIMAL_GIVEN_GUESSES, and the certificate names the
         column. A level of few rows goes where these few are better off: set ``min_samples_leaf``, which bounds each
         side but not each level, and pool rare levels before the fit. "groups" takes ``solver="direct"`` without

@@ -32,6 +32,7 @@ COARSE_BINS = 32  # values of a covariate in the trees that are compared: they a
 LEAST_GAIN = 1.0  # of a tree over the best treatment for all, in its standard errors
 CLOSE = 0.5  # standard errors of the difference, within which the smaller depth is preferred
 WITHIN = 1.0  # standard errors of the difference, within which fewer leaves are preferred
+RECURS = 0.9  # share of the trees of the folds that ask about a column, from which on it is stable
 
 
 def check_number_or_auto(name: str, value: Any, *, integer: bool = False, none: bool = False, least: int = 0) -> None:
@@ -64,6 +65,8 @@ def of_chosen_size(estimator: Any) -> Any:
                 raise InputError(f"{name}='auto' is chosen by fit: fit the estimator first, or give a number.")
             value = getattr(searched, f"{name}_")
         first.set_params(**{name: value})
+    if (choice := getattr(searched, "depth_choice_", None)) is not None and choice.stable_columns is not None:
+        first.set_params(split_features=choice.stable_columns)
     return first
 
 
@@ -138,6 +141,9 @@ class DepthChoice(Shown):
         Where the fewest leaves were asked for and a tree was chosen, a row for every number of leaves that a tree of
         that depth may have at most: ``max_leaf_nodes``, ``value``, ``behind`` (the best of them less this one, or its
         negative where less is better) with ``standard_error``, and ``chosen``.
+    columns : DataFrame or None
+        Beside ``leaves``, a row for every column that a tree of that size asked about in some fold: ``column``, the
+        ``share`` of folds, and whether it is ``stable``, so that the tree may ask about it.
     """
 
     table: pd.DataFrame
@@ -145,6 +151,12 @@ class DepthChoice(Shown):
     n_repeats: int
     regularization: float
     leaves: pd.DataFrame | None = None
+    columns: pd.DataFrame | None = None
+
+    @property
+    def stable_columns(self) -> list[str] | None:
+        """The columns that the tree may ask about, where the fewest leaves were asked for; None: all."""
+        return None if self.columns is None else self.columns.loc[self.columns["stable"], "column"].tolist()
 
     @property
     def max_depth(self) -> int | None:
@@ -159,6 +171,8 @@ class DepthChoice(Shown):
     def __str__(self) -> str:
         depths = self.table["max_depth"].tolist()
         leaves = "" if self.leaves is None else f" and at most {self.max_leaf_nodes} leaves"
+        if self.stable_columns is not None:
+            leaves += f" that ask about {' or '.join(self.stable_columns)} only"
         return (
             f"depth {self.max_depth} of {depths[0]} to {depths[-1]}{leaves}, chosen by {self.n_folds}-fold "
             f"cross-validated value, {self.n_repeats} times"
@@ -173,7 +187,8 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     The best treatment for all is chosen, and judged, on all rows, which flatters it: a tree has to gain more than a
     standard error over it. Among trees, the smallest is taken that is within half a standard error of the best. Where
     ``max_leaf_nodes`` is "auto", trees of that depth with fewer leaves are judged in the same folds, and the fewest
-    leaves are taken that are within a standard error of the best of them.
+    leaves are taken that are within a standard error of the best of them. Of trees of that size the most stable one is
+    then the best of those that ask only about columns which recur in nine of ten folds.
 
     Parameters
     ----------
@@ -200,7 +215,7 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     plans = [_folds(rows, rng) for _ in range(REPEATS)]
     depths = [*range(1, DEEPEST + 1)]
     most = None if estimator.max_leaf_nodes == AUTO else estimator.max_leaf_nodes
-    scores, n_leaves = held_out_scores(estimator, rows, [(depth, most) for depth in depths], price, plans)
+    scores, n_leaves, _ = held_out_scores(estimator, rows, [(depth, most) for depth in depths], price, plans)
     constant = _best_for_all(estimator, rows)
     if constant is not None:
         depths, n_leaves, scores = [0, *depths], np.array([1.0, *n_leaves]), np.vstack([constant, scores])
@@ -223,28 +238,36 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     choice = DepthChoice(pd.DataFrame(table), plans[0].n_folds, REPEATS, float(price))
     if estimator.max_leaf_nodes != AUTO or not choice.max_depth:
         return choice
-    return replace(choice, leaves=_fewest_leaves(estimator, rows, choice.max_depth, price, plans))
+    leaves, columns = _simplest(estimator, rows, choice.max_depth, price, plans)
+    return replace(choice, leaves=leaves, columns=columns)
 
 
-def _fewest_leaves(
+def _simplest(
     estimator: Any, rows: RewardRows, depth: int, price: float, plans: Sequence[FoldPlan]
-) -> pd.DataFrame:
-    """The fewest leaves of trees of a depth that are within the error of the best, and the table that says so."""
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Tables of the fewest leaves of trees of a depth within the error of the best, and of the columns that recur."""
     import pandas as pd
 
     numbers = [*range(2, 2**depth + 1)]
-    scores, found = held_out_scores(estimator, rows, [(depth, number) for number in numbers], price, plans)
+    scores, found, asked = held_out_scores(estimator, rows, [(depth, number) for number in numbers], price, plans)
     possible = np.flatnonzero(np.isfinite(found))
     values = [mean_and_influence(scores[i], rows.weight)[0] for i in possible]
     best = possible[int(np.argmax(values))]
     behind = [_mean(scores[best] - scores[i], rows) for i in possible]
     chosen = next(k for k, (lead, error) in enumerate(behind) if lead <= WITHIN * error)
     sign = 1.0 if estimator.direction == "maximize" else -1.0
-    return pd.DataFrame({
+    leaves = pd.DataFrame({
         "max_leaf_nodes": [numbers[i] for i in possible], "value": sign * np.array(values),
         "behind": [lead for lead, _ in behind], "standard_error": [error for _, error in behind],
         "chosen": np.arange(len(possible)) == chosen,
     })  # fmt: skip
+    share = asked[possible[chosen]]
+    # At least one column, which recurs most; what a search must begin with is asked about however rarely.
+    stable = share >= min(RECURS, share.max())
+    stable[list(estimator._column_arguments(estimator.encoder_.features)[3] or ())] = True
+    shown = np.flatnonzero((share > 0.0) | stable)
+    names = [estimator.encoder_.features[j].name for j in shown]
+    return leaves, pd.DataFrame({"column": names, "share": share[shown], "stable": stable[shown]})
 
 
 def _mean(scores: np.ndarray, rows: RewardRows) -> tuple[float, float]:
@@ -264,7 +287,7 @@ def _best_for_all(estimator: Any, rows: RewardRows) -> np.ndarray | None:
 
 def held_out_scores(
     estimator: Any, rows: RewardRows, sizes: Sequence[Size], price: float, plans: Sequence[FoldPlan]
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What trees gain for rows that they were not learnt from.
 
     Parameters
@@ -282,8 +305,11 @@ def held_out_scores(
         For every size, the mean over the plans; larger is better, net of what treatments and questions cost.
     n_leaves : ndarray of shape (m,)
         Mean over the trees; NaN where one cannot keep to budget and shares.
+    asked : ndarray of shape (m, p)
+        Share of the trees that ask about a column.
     """
-    scores, n_leaves = np.zeros((len(sizes), len(rows.X))), np.zeros(len(sizes))
+    n, p = rows.X.shape
+    scores, n_leaves, asked = (np.zeros((len(sizes), *rest)) for rest in ((n,), (), (p,)))
     searches = len(sizes) * sum(plan.n_folds for plan in plans)
     refused = None
     for plan in plans:
@@ -302,9 +328,10 @@ def held_out_scores(
                     raise KeyboardInterrupt
                 scores[i, test] -= _lost(tree, held_out) / len(plans)
                 n_leaves[i] += tree.tree_.n_leaves / (len(plans) * plan.n_folds)
+                asked[i, tree.tree_.used_features] += 1.0
     if refused is not None and not np.isfinite(n_leaves).any():
         raise InputError(f"Choosing the depth by parts of the rows: {refused}") from refused
-    return scores, n_leaves
+    return scores, n_leaves, asked / sum(plan.n_folds for plan in plans)
 
 
 def _lost(tree: Any, rows: RewardRows) -> np.ndarray:

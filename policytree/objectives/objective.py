@@ -37,7 +37,7 @@ class Objective(ABC):
 
     Examples
     --------
-    >>> from policytree.objectives import Objective
+    >>> from policytree.objectives.objective import Objective
     >>> from policytree.objectives.auc import AUC
     >>> isinstance(AUC(), Objective), AUC().score_name
     (True, 'area under the ROC curve')

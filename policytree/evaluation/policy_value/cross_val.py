@@ -108,7 +108,7 @@ def cross_val_policy_value(
         repetition ``r``, the value is the mean ``theta``, and its variance ``N + kappa b``: ``N`` = mean of ``s_r^2``,
         ``b = sum_r (theta_r - theta)^2 / (R - 1)``, ``kappa = .3 + 1 / R`` for three to five folds. ``N`` alone is too
         small, since every fold's rule has seen the noise of the other folds; ``b`` stands for that covariance. No
-        theorem, but held to simulations (``benchmarks/power.py``, ``held_out_coverage.py``): intervals of 94 to 98 %.
+        theorem, but held to simulations (``benchmarks/power.py``, ``held_out_coverage.py``): intervals of 93 to 98 %.
         Rules that nobody learns, such as one treatment for all, are judged by the mean of each row's scores over the
         repetitions, with the variance of one estimate from influences.
 

@@ -164,7 +164,7 @@ def _terminal_kernels(case: Case) -> Needed:
 def _kernels_of_levels(case: Case) -> Needed:
     """Where leaves may be too small, groupings may have to become columns."""
     problem, data = case.problem, case.problem.data
-    needed = [(TWO_LEVELS, SPECIAL), (GROUPINGS, "")] + [(LONG, "")] * is_long(data.n_bins, True)
+    needed: Needed = [(TWO_LEVELS, SPECIAL), (GROUPINGS, "")] + [(LONG, "")] * is_long(data.n_bins, True)
     if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
         groupings = sum(2 ** (levels.n_levels - 1) - 1 for levels in data.levels)
         bins = np.append(data.n_bins[: data.n_ordered], np.full(groupings, 2))
