@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from policytree.common.study_columns import StudyColumns
+from policytree.weighting.study_data import StudyData
 
 SEEDS = 5
 COLLEGE = 13  # years of education: some college
@@ -79,7 +79,7 @@ def ours(name: str) -> list[dict]:
 
     data, rows = example(name), []
     settings = {"method": "instrument", "estimand": "compliers"}
-    plain = RewardEstimator(**settings).fit(StudyColumns(data.Y, data.T, instrument=data.Z))
+    plain = RewardEstimator(**settings).fit(StudyData.of(data.Y, data.T, instrument=data.Z))
     found = instrument_summary(plain)
     rows.append(_row(name, "policytree, no covariates", found.effect, found.robust_interval, found.f_statistic, 0.0))
     rows.append({"study": name, "estimator": "two-stage least squares, no covariates", "effect": wald(data)})
@@ -90,7 +90,7 @@ def ours(name: str) -> list[dict]:
         each, start = [], time.process_time()
         for seed in range(SEEDS):
             model = RewardEstimator(**settings, **models, random_state=seed)
-            each.append(instrument_summary(model.fit(StudyColumns(data.Y, data.T, X=data.X, instrument=data.Z))))
+            each.append(instrument_summary(model.fit(StudyData.of(data.Y, data.T, X=data.X, instrument=data.Z))))
         middle = sorted(each, key=lambda s: s.effect.value)[SEEDS // 2]
         seconds = (time.process_time() - start) / SEEDS
         label = f"policytree {policytree.__version__}, {what}"

@@ -24,9 +24,9 @@ from scipy.special import expit, ndtr, softmax
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value, policy_value
-from policytree.common.study_columns import StudyColumns
 from policytree.evaluation import instrument_summary
 from policytree.exceptions import InputError
+from policytree.weighting.study_data import StudyData
 
 NEW_ROWS = 20_000
 ROUNDING = 1e-9  # of means that are added up in another order
@@ -115,7 +115,7 @@ def run_rules(cell: Cell, draw: int) -> dict:
     data, new = cell.draw(np.random.default_rng([1, draw])), cell.draw(np.random.default_rng([2, draw]), NEW_ROWS)
     start = time.process_time()
     model = RewardEstimator(method="instrument", random_state=draw)
-    effects = model.fit_predict(StudyColumns(data.Y, data.T, X=data.X, instrument=data.offer))[1].to_numpy()
+    effects = model.fit_predict(StudyData.of(data.Y, data.T, X=data.X, instrument=data.offer))[1].to_numpy()
     seconds = time.process_time() - start
     per_person = model.offer_rewards_.to_numpy() @ model.first_stage_.weights  # as estimand="compliers" has it
     out = {"seconds": seconds}
@@ -132,7 +132,7 @@ def run_coverage(cell: Cell, draw: int) -> dict:
     data, (effect, gain_of_compliers, gain_of_all) = cell.draw(np.random.default_rng([1, draw])), truths(cell)
     start = time.process_time()
     model = RewardEstimator(method="instrument", random_state=draw)
-    rewards = model.fit_predict(StudyColumns(data.Y, data.T, X=data.X, instrument=data.offer))
+    rewards = model.fit_predict(StudyData.of(data.Y, data.T, X=data.X, instrument=data.offer))
     seconds = time.process_time() - start
     weights, found = model.first_stage_.weights, instrument_summary(model)
     per_person = np.column_stack([np.zeros(cell.n), model.offer_rewards_.to_numpy() @ weights])
@@ -174,7 +174,7 @@ def run_held_out(cell: Cell, draw: int) -> dict:
     )  # fmt: skip
     estimator = DRPolicyTree(rewards=rewards, max_depth=1, min_samples_leaf=50, random_state=draw)
     found = cross_val_policy_value(
-        estimator, StudyColumns(data.Y, data.T, X=data.X, instrument=data.offer), cv=5, n_repeats=3, random_state=draw
+        estimator, StudyData.of(data.Y, data.T, X=data.X, instrument=data.offer), cv=5, n_repeats=3, random_state=draw
     )
     seconds = time.process_time() - start
     gains = new.effect if cell.held_out == "all" else new.uptake @ contrast(new, cell.offers) * new.effect

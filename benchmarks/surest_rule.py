@@ -22,8 +22,8 @@ from simulated import POPULATION, Cell, cells, no_effect, unwatched
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree
-from policytree.common.study_columns import by_columns
 from policytree.evaluation import surest_rule
+from policytree.weighting.study_data import by_columns
 
 CHOSEN = ("no effect, n=300, 2 arms", "effects, n=300, 2 arms", "effects, n=1000, 4 arms", "confounded, n=1000",
           "60 clusters of 25", "other: no effect, confounded, n=1000")  # fmt: skip

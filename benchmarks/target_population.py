@@ -25,7 +25,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_value
-from policytree.common.study_columns import by_columns
+from policytree.weighting.study_data import by_columns
 
 N = 1_000
 P = 4

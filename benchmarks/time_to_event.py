@@ -28,7 +28,7 @@ from scipy.stats import beta, norm, poisson
 from sklearn.dummy import DummyRegressor
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns
+from policytree.weighting.study_data import StudyData
 
 NEW_ROWS = 10_000
 ROUNDING = 1e-9  # of means that are added up in another order
@@ -188,7 +188,7 @@ def run_held_out(cell: Cell, draw: int) -> dict:
     start = time.process_time()
     found = cross_val_policy_value(
         DRPolicyTree(max_depth=1, min_samples_leaf=40, random_state=draw),
-        StudyColumns(data.time, data.T, X=data.X, event=data.event, horizon=data.horizon),
+        StudyData.of(data.time, data.T, X=data.X, event=data.event, horizon=data.horizon),
         random_state=draw,
     )
     seconds, truth = time.process_time() - start, []
@@ -224,7 +224,7 @@ def run(cell: Cell, draw: int) -> dict:
     if cell.signs:
         settings["model_effects"] = "auto"
     model = RewardEstimator(random_state=draw, **settings)
-    rewards = model.fit_predict(StudyColumns(data.time, data.T, X=data.X, event=data.event, horizon=data.horizon))
+    rewards = model.fit_predict(StudyData.of(data.time, data.T, X=data.X, event=data.event, horizon=data.horizon))
     seconds = time.process_time() - start
     difference = rewards[1] - rewards[0]
     truth = float((data.means[:, 1] - data.means[:, 0]).mean())
@@ -301,7 +301,7 @@ def _seconds() -> None:
     censoring = rng.exponential(size=20_000) * np.exp(0.3 * X[:, 1]) * 2
     start, processor = time.perf_counter(), time.process_time()
     RewardEstimator(random_state=0).fit(
-        StudyColumns(np.minimum(until, censoring), T, X=X, event=(until <= censoring).astype(int), horizon=1.5)
+        StudyData.of(np.minimum(until, censoring), T, X=X, event=(until <= censoring).astype(int), horizon=1.5)
     )
     print(f"wall {time.perf_counter() - start:.1f} s, processor {time.process_time() - processor:.1f} s")
 

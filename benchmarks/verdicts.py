@@ -22,8 +22,8 @@ import pandas as pd
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, cross_val_policy_value
-from policytree.common.study_columns import by_columns
 from policytree.exceptions import InputError
+from policytree.weighting.study_data import by_columns
 
 RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 

@@ -8,7 +8,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_value, tree_path
-from policytree.common.study_columns import StudyColumns
 from policytree.constraints import Budget, MaxShare, MinShare
 from policytree.estimators import within_limits
 from policytree.evaluation import budget_path
@@ -17,6 +16,7 @@ from policytree.exceptions import InputError, SearchWarning
 from policytree.plotting.budget import BudgetPathDisplay
 from policytree.problem.types import Status
 from policytree.solvers.constrained.solve import Infeasible
+from policytree.weighting.study_data import StudyData
 
 matplotlib.use("Agg")
 COSTS = {"drug": 100.0, "surgery": 300.0}
@@ -169,13 +169,13 @@ def doubly_robust(**options):
 
 def test_doubly_robust_trees_pass_budgets_on_also_where_they_are_refitted():
     Y, T, X = study()
-    tree = doubly_robust(constraints=[Budget(20.0)]).fit(StudyColumns(Y, T, X=X, budget_costs={"yes": 100.0}))
+    tree = doubly_robust(constraints=[Budget(20.0)]).fit(StudyData.of(Y, T, X=X, budget_costs={"yes": 100.0}))
     assert tree.spend_ <= 20.0
     assert 100.0 * np.mean(tree.predict(X) == "yes") == pytest.approx(tree.spend_)
     costs = pd.DataFrame({"no": 0.0, "yes": np.where(X["risk"] > 3, 50.0, 100.0)})
     table = cross_val_policy_value(
         doubly_robust(constraints=[Budget(20.0)]),
-        StudyColumns(Y, T, X=X, budget_costs=costs),
+        StudyData.of(Y, T, X=X, budget_costs=costs),
         cv=2,
         n_repeats=1,
         random_state=0,

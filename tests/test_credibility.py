@@ -7,18 +7,17 @@ import pandas as pd
 import pytest
 
 from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns
 from policytree.diagnostics import check_rewards
 from policytree.evaluation.policy_value.verdict import Reason
 from policytree.study_check import KNOWN, LOOKS_RANDOMISED, check_study
 from policytree.study_check.randomised import randomisation_test
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData
 
 # --- chance ---
 
 
 def p_value(table, arm, **rows):
-    return randomisation_test(table, observe(np.arange(len(arm), dtype=float), arm, **rows)).p_value
+    return randomisation_test(table, StudyData.of(np.arange(len(arm), dtype=float), arm, **rows)).p_value
 
 
 def covariates(rng, n):
@@ -68,7 +67,7 @@ def test_chance_that_is_not_known_is_said_and_never_used(rng):
     share = np.mean(T == "drug")
     assert f"--propensity drug={share:.4g},none={1 - share:.4g}" in found[0].remedy
     assert not [
-        f for f in check_study(StudyColumns(Y, T, X=X, known_propensity=True)).findings if f.kind == LOOKS_RANDOMISED
+        f for f in check_study(StudyData.of(Y, T, X=X, known_propensity=True)).findings if f.kind == LOOKS_RANDOMISED
     ]
     sick = np.where(rng.random(300) < 1 / (1 + np.exp(-2 * X["a"])), "drug", "none")
     assert not [f for f in check_study(Y, sick, X=X).findings if f.kind == LOOKS_RANDOMISED]
@@ -164,14 +163,14 @@ def seattle(rng):
 def test_a_report_cannot_say_what_to_do_where_some_could_not_be_treated(seattle):
     X, T, Y = seattle
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X)
-    values = cross_val_policy_value(model, StudyColumns(Y, T, X=X, control="none"), cv=2, n_repeats=1, random_state=0)
+    values = cross_val_policy_value(model, StudyData.of(Y, T, X=X, control="none"), cv=2, n_repeats=1, random_state=0)
     lead, light, *_ = StudyReport(model, Y, T, X=X, results=values).content.section("verdict").blocks
     assert lead.text == "What to do cannot be said from these rows."
     assert light.tone == "cannot-be-said" and light.text.startswith("Cannot be said: town is Seattle in ")
     there = (X["town"] != "Seattle").to_numpy()
     X, T, Y = X[there], T[there], Y[there]
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X)
-    values = cross_val_policy_value(model, StudyColumns(Y, T, X=X, control="none"), cv=2, n_repeats=1, random_state=0)
+    values = cross_val_policy_value(model, StudyData.of(Y, T, X=X, control="none"), cv=2, n_repeats=1, random_state=0)
     lead = StudyReport(model, Y, T, X=X, results=values).content.section("verdict").blocks[0].text
     assert values.verdict.reason is not Reason.UNCLEAR and lead == values.verdict.proposal
 

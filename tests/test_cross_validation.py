@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_value
-from policytree.common.study_columns import by_columns
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, PLUG_IN, POLICY
 from policytree.exceptions import InputError, OverlapWarning, SearchWarning
 from policytree.problem.types import Status
+from policytree.weighting.study_data import by_columns
 
 
 class KnownNuisances:

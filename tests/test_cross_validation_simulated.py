@@ -7,8 +7,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_value
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, POLICY
+from policytree.weighting.study_data import StudyData, by_columns
 from tests.simulations import benchmark_script
 from tests.test_cross_validation import evaluate
 
@@ -112,7 +112,7 @@ def test_rivals_are_learnt_from_the_same_rewards(rng):
     }
     table = cross_val_policy_value(
         model,
-        StudyColumns(Y, T, X=X, propensity=0.5, sample_treatment_costs=costs),
+        StudyData.of(Y, T, X=X, propensity=0.5, sample_treatment_costs=costs),
         cv=3,
         random_state=1,
         rivals=rivals,

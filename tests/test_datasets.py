@@ -10,10 +10,10 @@ import statsmodels.api as sm
 from statsmodels.sandbox.regression.gmm import IV2SLS
 
 from policytree import PolicyTree, RewardEstimator
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets import DATASET_NAMES, STUDIES, Dataset, files, load_dataset
 from policytree.evaluation import instrument_summary
 from policytree.exceptions import InputError
+from policytree.weighting.study_data import StudyData, by_columns
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -231,7 +231,7 @@ def test_colon_has_a_row_a_person_and_the_known_curves():
     }
     study = colon.study("years_to_recurrence_or_death")
     lost = RewardEstimator(cv=2, random_state=0).fit(
-        StudyColumns(study.Y, study.T, event=frame["first_event"], cause=1, horizon=5.0)
+        StudyData.of(study.Y, study.T, event=frame["first_event"], cause=1, horizon=5.0)
     )
     assert lost.target_ == "years_lost" and (lost.rewards_.mean() < 5.0 - 2.5).all()
 
@@ -289,7 +289,7 @@ def test_studies_with_an_instrument_give_two_stage_least_squares(name, rows):
     Y, T, Z = given.Y, given.T, given.table[given.treatment.by]
     assert len(Y) == rows and Y.notna().all() and T.nunique() == Z.nunique() == 2
     assert study.instrument not in (*study.covariates, *study.confounders, study.treatment)
-    model = RewardEstimator(method="instrument").fit(StudyColumns(Y, T, instrument=Z))
+    model = RewardEstimator(method="instrument").fit(StudyData.of(Y, T, instrument=Z))
     found = instrument_summary(model)
     assert list(model.treatments_) == sorted(set(T)) and found.base_offer == sorted(set(Z))[0]
     t, z = ((column == column.max()).to_numpy(float) for column in (T, Z))

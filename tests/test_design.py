@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_value
-from policytree.common.study_columns import by_columns
 from policytree.common.validation import stratum_codes
 from policytree.diagnostics import overlap_table
 from policytree.diagnostics.calibration import calibration_table
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.folds import make_folds
+from policytree.weighting.study_data import by_columns
 
 
 def spread(fold, codes, n_folds):

@@ -13,13 +13,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import Lasso, LinearRegression
 
 from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns
 from policytree.encoded import stream_rewards
 from policytree.exceptions import InputError
 from policytree.model_selection.folds import make_folds
 from policytree.weighting.boosting import grow_forest
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.effects import PENALTIES, _lassos, fit_effects, shrunken_weights
+from policytree.weighting.study_data import StudyData
 
 
 def trial(rng, n=1_000, p=5):
@@ -142,10 +142,10 @@ def test_times_and_missing_outcomes(rng):
     time = np.exp(0.3 * Y)
     censoring = rng.exponential(4.0, size=300)
     model = RewardEstimator(random_state=0, model_effects="auto", n_repeats=2)
-    model.fit(StudyColumns(np.minimum(time, censoring), T, X=X, event=(time <= censoring).astype(int), horizon=2.0))
+    model.fit(StudyData.of(np.minimum(time, censoring), T, X=X, event=(time <= censoring).astype(int), horizon=2.0))
     assert np.isfinite(model.predict_effects(X=X).to_numpy()).all()
     Y = np.where(rng.random(300) < 0.2, np.nan, Y)
-    model = RewardEstimator(random_state=0, model_effects="auto").fit(StudyColumns(Y, T, X=X, missing_outcome="weight"))
+    model = RewardEstimator(random_state=0, model_effects="auto").fit(StudyData.of(Y, T, X=X, missing_outcome="weight"))
     assert np.isfinite(model.predict_effects(X=X).to_numpy()).all()
 
 

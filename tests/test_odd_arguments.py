@@ -6,7 +6,6 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from policytree import DRPolicyTree, OptimalTreeClassifier, RewardEstimator, cross_val_policy_value, held_out_rewards
-from policytree.common.study_columns import by_columns
 from policytree.evaluation import (
     marginal_sensitivity,
     omitted_variable_bounds,
@@ -15,6 +14,7 @@ from policytree.evaluation import (
     rank_average_treatment_effect,
 )
 from policytree.exceptions import InputError
+from policytree.weighting.study_data import by_columns
 
 N = 40
 WAVES = np.sin(np.outer(np.arange(1, N + 1), [1.0, 2.0, 3.0]))

@@ -6,18 +6,17 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value
-from policytree.common.study_columns import by_columns
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.policy_value.optimism import Judgement, optimism
 from policytree.evaluation.policy_value.rule_names import PLUG_IN, POLICY
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData, by_columns
 from tests.simulations import benchmark_script
 from tests.test_cross_validation import Fake
 from tests.test_cross_validation import trial as trial  # a fixture
 
 
 def seen(n, **options):
-    return observe(np.arange(n), np.resize([0, 1], n), **options)
+    return StudyData.of(np.arange(n), np.resize([0, 1], n), **options)
 
 
 def test_folds_by_hand(rng):

@@ -14,9 +14,9 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns
 from policytree.exceptions import InputError
 from policytree.regimes import Stage, TreatmentRegime, cross_val_regime_value
+from policytree.weighting.study_data import StudyData
 from tests.regimes import smart, two_stages
 
 ESTIMATORS = ("dr", "ipw", "plug_in")
@@ -141,7 +141,7 @@ def test_a_sequence_of_one_stage_is_an_arm():
     regime = judge(TreatmentRegime(linear()), [stage], cv=folds, n_repeats=None)
     arms = cross_val_policy_value(
         linear(),
-        StudyColumns(stage.Y, stage.T, X=stage.X, propensity=stage.propensity, sample_treatment_costs=stage.costs),
+        StudyData.of(stage.Y, stage.T, X=stage.X, propensity=stage.propensity, sample_treatment_costs=stage.costs),
         cv=folds,
     )
     for arm in "ABC":

@@ -8,8 +8,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value
-from policytree.common.study_columns import by_columns
 from policytree.exceptions import InputError
+from policytree.weighting.study_data import by_columns
 
 
 def study(n: int = 300, strength: float = 1.0):

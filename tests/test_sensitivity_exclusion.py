@@ -9,10 +9,10 @@ from scipy.stats import t
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, policy_value
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.evaluation import exclusion_sensitivity, instrument_summary
 from policytree.evaluation.sensitivity.exclusion import BoundedBias
 from policytree.exceptions import InputError
+from policytree.weighting.study_data import StudyData, by_columns
 
 SETTINGS = {"model_uptake": LogisticRegression(), "random_state": 0}
 
@@ -31,7 +31,7 @@ def study(n, rng, *, offers=2, effect=1.0, direct=0.0):
 def fitted(data, estimand="compliers", **arguments):
     model = RewardEstimator(LinearRegression(), LogisticRegression(), "instrument", estimand=estimand, **SETTINGS)
     return model.fit(
-        StudyColumns(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"], **arguments)
+        StudyData.of(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"], **arguments)
     )
 
 
@@ -125,7 +125,7 @@ def test_small_dirty_tables_and_rows_that_chose_the_policy(rng):
     data = study(150, rng).assign(taken=lambda d: np.where(d["taken"] == 1, "took", "declined"))
     data.loc[::9, "x"] = np.nan
     model = RewardEstimator(method="instrument", random_state=0)
-    model.fit(StudyColumns(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"]))
+    model.fit(StudyData.of(data["outcome"], data["taken"], X=data[["x", "town"]], instrument=data["offer"]))
     rule = np.where(data["x"] > 0, "took", "declined")
     found = exclusion_sensitivity(rule, model, sample_weight=rng.uniform(0.5, 2.0, 150))
     assert np.isnan(found.interval_gamma) and "those that chose the policy" in str(found)

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value, honest_leaf_summary, leaf_summary
-from policytree.common.study_columns import StudyColumns
 from policytree.common.validation import factors_of
 from policytree.data.combined_treatments import combine_frame, combine_treatments
 from policytree.exceptions import InputError
 from policytree.study_check import check_study
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData
 
 FAST = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression(), "cv": 2, "random_state": 0}
 TWO_BY_TWO = ["neither", "physio", "drug", "drug + physio"]
@@ -88,14 +87,14 @@ def test_new_rows_that_lack_levels_keep_the_labels_of_the_fit():
     assert combine_treatments(some).labels.tolist() == ["neither", "dose", "physio", "dose + physio"]
     assert combine_frame(some, known).labels.tolist() == ["neither", "dose 1", "physio", "dose 1 + physio"]
     assert combine_frame(some[["physio", "dose"]], known).labels.tolist()[-1] == "dose 1 + physio"
-    arm = observe(np.zeros(4), some, treatments=np.array(known)).arm
+    arm = StudyData.of(np.zeros(4), some, treatments=np.array(known)).arm
     assert [known[k] for k in arm] == ["neither", "dose 1", "physio", "dose 1 + physio"]
 
 
 @pytest.mark.parametrize("library", [lambda frame: frame, pl.from_pandas])
 def test_one_door(factorial, library):
     _, T, y = factorial
-    seen = observe(y, library(T))
+    seen = StudyData.of(y, library(T))
     assert seen.treatments.tolist() == ["drug", "drug + physio", "neither", "physio"]
     assert (seen.treatments[seen.arm] == combine_treatments(T).labels).all()
     assert factors_of(seen.received(), seen.treatments).labels.tolist() == combine_treatments(T).labels.tolist()
@@ -119,10 +118,10 @@ def test_rewards_are_those_of_the_combined_labels(factorial):
 
 def test_a_target_of_other_people(factorial):
     X, T, y = factorial
-    fitted = RewardEstimator(**FAST).fit(StudyColumns(y, T, X=X, target_X=X[X["age"] > 60].reset_index(drop=True)))
+    fitted = RewardEstimator(**FAST).fit(StudyData.of(y, T, X=X, target_X=X[X["age"] > 60].reset_index(drop=True)))
     means = fitted.rewards_[~fitted.rewards_.isna().any(axis=1)]
     assert list(means.columns) == ["drug", "drug + physio", "neither", "physio"]
-    stacked = observe(y, T, study=np.arange(len(y)) < 1_500)
+    stacked = StudyData.of(y, T, study=np.arange(len(y)) < 1_500)
     assert stacked.treatments.tolist() == list(means.columns) and stacked.factors is not None
 
 
@@ -197,7 +196,7 @@ def test_an_empty_and_a_thin_combination_are_found(factorial):
     arms = combine_treatments(T[~both])
     with pytest.raises(InputError, match=r"Nobody got drug \+ physio, so the treatments were not drawn independently"):
         arms.propensity({"drug": 0.5, "physio": 0.5})
-    seen = observe(y[~both], T[~both])
+    seen = StudyData.of(y[~both], T[~both])
     assert seen.treatments.tolist() == ["drug", "neither", "physio"]
     effects = arms.contrasts(seen.treatments)  # without the other treatment, where both levels occur
     assert effects == {"drug": [1.0, -1.0, 0.0], "physio": [0.0, -1.0, 1.0]}
@@ -222,7 +221,7 @@ def test_refusals(factorial):
     with pytest.raises(InputError, match=r"T \(column 'physio'\) holds only yes; at least two levels"):
         combine_treatments(T.assign(physio="yes"))
     with pytest.raises(InputError, match=r"T \(column 'age'\) holds 60 different values, too many to combine"):
-        observe(y, T[["drug"]].assign(age=X["age"]))
+        StudyData.of(y, T[["drug"]].assign(age=X["age"]))
     with pytest.raises(InputError, match="two or more columns"):
         combine_treatments(T[["drug"]])
     with pytest.raises(InputError, match="more than one column 'drug'"):
@@ -237,4 +236,4 @@ def test_refusals(factorial):
         with pytest.raises(InputError, match=words):
             arms.propensity(chances)
     with pytest.raises(InputError, match="not seen at fit: drug 2; the known ones are drug, drug"):
-        observe(y[:2], T[:2].assign(drug=[1, 2]), treatments=np.array(sorted(set(arms.labels))))
+        StudyData.of(y[:2], T[:2].assign(drug=[1, 2]), treatments=np.array(sorted(set(arms.labels))))

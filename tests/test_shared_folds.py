@@ -15,7 +15,7 @@ from policytree.evaluation.policy_value import refits
 from policytree.evaluation.policy_value.refits import shared_folds
 from policytree.evaluation.policy_value.validation import Fit, draw_validation
 from policytree.model_selection import crossfit
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData
 
 N = 150
 FITS: list[tuple[int, ...]] = []  # rows that the learners below learnt from
@@ -138,7 +138,7 @@ def test_models_that_nobody_asks_for_again_are_dropped(monkeypatch):
 
 def first_fit(cv=5, **more) -> tuple:
     data = trial(**more)
-    seen = observe(data["Y"], data["T"])
+    seen = StudyData.of(data["Y"], data["T"])
     return seen, next(draw_validation("repeated", cv, 1, seen, 0).fits(0))
 
 
@@ -163,7 +163,7 @@ def test_folds_are_shared_where_both_have_as_many():
 def test_an_arm_within_two_folds_has_folds_of_its_own():
     seen, fit = first_fit()
     within = np.isin(draw_validation("repeated", 5, 1, seen, 0).plans[0].fold, [0, 1])
-    rare = observe(trial()["Y"], np.where(within & (np.arange(N) % 3 == 0), 2, seen.arm))
+    rare = StudyData.of(trial()["Y"], np.where(within & (np.arange(N) % 3 == 0), 2, seen.arm))
     assert shared_folds(learner(), rare, fit) is None
 
 

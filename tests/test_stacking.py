@@ -27,7 +27,7 @@ from policytree.weighting.stacking import (
     prepared,
     ridge_path,
 )
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData
 
 
 def test_rare_categories_stay_small_on_the_scale_of_penalties(rng):
@@ -163,11 +163,13 @@ def study(rng, n=240, n_arms=3, binary=False):
 @pytest.mark.parametrize("binary", [False, True])
 def test_no_learner_sees_the_fold_that_it_predicts(rng, binary):
     Z, T, Y = study(rng, binary=binary)
-    seen = observe(Y, T)
+    seen = StudyData.of(Y, T)
     plan = make_folds(len(Y), 4, strata=T, random_state=0)
     other = np.where(plan.fold == 2, 1.0 - Y if binary else Y + 100.0 * rng.normal(size=len(Y)), Y)
     for own, changed in zip(
-        OutcomeStack(binary).fits(Z, seen, plan), OutcomeStack(binary).fits(Z, observe(other, T), plan), strict=True
+        OutcomeStack(binary).fits(Z, seen, plan),
+        OutcomeStack(binary).fits(Z, StudyData.of(other, T), plan),
+        strict=True,
     ):
         np.testing.assert_array_equal(own.of_fold(2)[1], changed.of_fold(2)[1])
         assert (own.of_fold(1)[1] != changed.of_fold(1)[1]).any()
@@ -177,7 +179,7 @@ def test_no_learner_sees_the_fold_that_it_predicts(rng, binary):
 def test_fold_models_predict_their_fold_as_out_of_fold(rng, binary):
     """What new rows are told is what the rows of a fold were told by the models that missed them."""
     Z, T, Y = study(rng, binary=binary)
-    seen = observe(Y, T)
+    seen = StudyData.of(Y, T)
     plan = make_folds(len(Y), 4, strata=T, random_state=0)
     stack, chances = OutcomeStack(binary), PropensityStack()
     arms = chances.mixed([fit.run() for fit in chances.fits(Z, seen, plan)], seen)
@@ -235,7 +237,7 @@ def test_targeting_leaves_the_weighted_residuals_without_a_mean(rng):
     e = 1 / (1 + np.exp(-1.5 * np.sign(Z[:, 0] * Z[:, 1])))
     T = (rng.random(n) < e).astype(int)
     Y = 3.0 * np.sign(Z[:, 0] * Z[:, 1]) + rng.normal(size=n)
-    seen, plan = observe(Y, T), make_folds(n, 5, strata=T, random_state=0)
+    seen, plan = StudyData.of(Y, T), make_folds(n, 5, strata=T, random_state=0)
     stack, chances = OutcomeStack(False), np.column_stack([1 - e, e])
     fits = [fit.run() for fit in stack.fits(Z, seen, plan)]
     plain, targeted = (stack.mixed(fits, Z, seen, by)[0] for by in (None, chances))

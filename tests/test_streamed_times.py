@@ -10,10 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from policytree import RewardEstimator, Study
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.encoded import hazards, reward_job, stream_rewards
 from policytree.exceptions import InputError
 from policytree.study import Event, MayBeMissing, TimeToEvent
+from policytree.weighting.study_data import StudyData, by_columns
 from tests.streamed import Curves, parts, stop_after
 
 pa = pytest.importorskip("pyarrow")
@@ -105,7 +105,7 @@ def test_default_learners_agree_with_those_in_memory(rng, tmp_path, monkeypatch)
     )
     rewards = pd.concat([pd.read_parquet(f) for f in scores.learning_files])[["0", "1"]].to_numpy()
     fitted = RewardEstimator(cv=3, random_state=0).fit(
-        StudyColumns(frame.time, frame.t, X=frame[["x"]], event=frame.dead, horizon=1.5)
+        StudyData.of(frame.time, frame.t, X=frame[["x"]], event=frame.dead, horizon=1.5)
     )
     off = rewards - fitted.rewards_.to_numpy()
     assert (np.abs(off.mean(axis=0)) < 2 * off.std(axis=0) / np.sqrt(n) + 1e-3).all()
@@ -132,7 +132,7 @@ def test_learners_that_stream_see_completed_outcomes(rows, tmp_path):
     )
     folds = pd.concat([pd.read_parquet(f) for f in scores.learning_files]).fold.to_numpy()
     memory = RewardEstimator(LinearRegression(), **{**settings, "cv": folds}).fit(
-        StudyColumns(rows.time, rows["arm"], X=rows[["x"]], event=rows.dead, horizon=1.0, propensity=CHANCES)
+        StudyData.of(rows.time, rows["arm"], X=rows[["x"]], event=rows.dead, horizon=1.0, propensity=CHANCES)
     )
     np.testing.assert_allclose(sorted(seen), sorted(memory.outcome_), rtol=1e-9, atol=1e-10)
 

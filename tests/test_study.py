@@ -17,14 +17,12 @@ from policytree import (
     PolicyTree,
     RewardEstimator,
     Study,
-    StudyReport,
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
     load_dataset,
 )
 from policytree.common.calls import SAID_BY_STUDY
-from policytree.common.study_columns import StudyColumns
 from policytree.constraints import Budget
 from policytree.evaluation import policy_stability
 from policytree.exceptions import InputError
@@ -32,7 +30,9 @@ from policytree.study import Event, Label, MayBeMissing, Offered, Population, Re
 from policytree.study.assignments import Combined
 from policytree.study.outcomes import Number
 from policytree.study_check import check_study
+from policytree.weighting import MatchingRewards
 from policytree.weighting.instrument import COMPLIERS
+from policytree.weighting.study_data import StudyData
 
 N = 240
 
@@ -149,7 +149,7 @@ def rewards_of(kind: str) -> RewardEstimator:
 def test_rewards_of_a_study_are_those_of_its_columns_to_the_last_bit(kind):
     by_study = rewards_of(kind).fit(study_of(kind)).rewards_
     columns = {"T": TABLE["arm"], "X": X} | KINDS[kind][1]
-    one_by_one = rewards_of(kind).fit(StudyColumns(**columns)).rewards_
+    one_by_one = rewards_of(kind).fit(StudyData.of(**columns)).rewards_
     np.testing.assert_array_equal(by_study.to_numpy(), one_by_one.to_numpy())
     assert by_study.columns.tolist() == one_by_one.columns.tolist()
 
@@ -163,13 +163,13 @@ def test_a_tree_and_its_values_are_those_of_the_columns():
     }  # fmt: skip
     fitted = model.fit(study)
     columns |= {"Y": TABLE["score"]}
-    alike = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(StudyColumns(**columns))
+    alike = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(StudyData.of(**columns))
     assert fitted.to_json() == alike.to_json()
     how = {"cv": 2, "n_repeats": 1, "random_state": 0}
     by_study = cross_val_policy_value(model, study, **how)
     stated = DRPolicyTree(max_depth=1, cv=2, random_state=0, direction="maximize")
-    stated.fit(StudyColumns(**columns))
-    values = cross_val_policy_value(stated, StudyColumns(**columns, control="none"), **how)
+    stated.fit(StudyData.of(**columns))
+    values = cross_val_policy_value(stated, StudyData.of(**columns, control="none"), **how)
     assert str(by_study.verdict) == str(values.verdict)
     assert by_study.verdict.reference == "always none"
     pd.testing.assert_frame_equal(by_study.to_frame(), values.to_frame())
@@ -223,8 +223,8 @@ def test_trees_take_studies_of_rewards_and_of_labels():
         (lambda: PolicyTree().fit(study_of("two arms")), r"that of this one is to be learnt from; DRPolicyTree\(\)"),
         (lambda: PolicyTree().fit(labels), "fit knows no y, which the study has"),
         (lambda: PolicyTree().fit(study.replace(strata=["site"])), "fit knows no strata, which the study has"),
-        (lambda: DRPolicyTree().fit(study), "takes outcomes and treatments as they were observed"),
-        (lambda: study.check(), "takes outcomes and treatments as they were observed"),
+        (lambda: DRPolicyTree().fit(study), "needs outcomes and treatments as they were observed"),
+        (lambda: study.check(), "needs outcomes and treatments as they were observed"),
         (lambda: study.Y, "this needs outcomes and treatments as they were observed"),
         (lambda: study.T, "this needs outcomes and treatments as they were observed"),
         (lambda: study.counts(), "this needs outcomes and treatments as they were observed"),
@@ -333,27 +333,23 @@ def test_an_argument_that_the_study_says_is_refused_beside_it():
 
 
 def test_what_a_call_does_not_know_is_refused():
-    study = study_of("offers")
-    with pytest.raises(InputError, match="knows no instrument, which the study has"):
-        policy_stability_without_offers(study)
-
-
-def policy_stability_without_offers(study):
-    from policytree.common.calls import takes_study
-
-    @takes_study
-    def question(Y, T, *, X):
-        return Y, T, X
-
-    question(study)
+    with pytest.raises(InputError, match="fit takes columns and no study; write fit"):
+        MatchingRewards().fit(study_of("two arms"))
+    with pytest.raises(InputError, match="heterogeneity_test knows no instrument"):
+        heterogeneity_test(study_of("offers"))
+    with pytest.raises(InputError, match="X is missing: give the covariates, or a Study"):
+        check_study(TABLE["score"], TABLE["arm"])
+    with pytest.raises(InputError, match="T is missing: give the treatment of every row, or a Study"):
+        check_study(TABLE["score"], X=X)
 
 
 @pytest.mark.parametrize("name", SAID_BY_STUDY)
 def test_what_only_a_study_says_is_refused_beside_arrays(name):
-    """By every call, with how a study says it; and no signature shows it."""
+    """By every method, with how a study says it; and no signature shows it."""
+    for call in (cross_val_policy_value, check_study, heterogeneity_test, policy_stability, held_out_rewards):
+        assert name not in inspect.signature(call).parameters
     for call in (
         DRPolicyTree().fit, RewardEstimator().fit_predict, RewardEstimator().fit, RewardEstimator().predict_rewards,
-        cross_val_policy_value, check_study, heterogeneity_test, policy_stability, held_out_rewards, StudyReport,
     ):  # fmt: skip
         assert name not in inspect.signature(call).parameters
         with pytest.raises(InputError, match=rf"takes no {name}, which a study says: .*Study\(table"):
@@ -406,12 +402,10 @@ def test_a_built_in_study_is_a_study(name):
         assert study.X.equals(frame[list(dataset.covariates)])
         assert study.cluster == dataset.groups and study.propensity == dataset.propensity
         assert study.unit == dataset.outcomes[outcome]
-        given = study.fit_arguments()
-        named = {"event": dataset.event, "entry": dataset.entry, "instrument": {outcome: dataset.instrument}}
-        for role, columns in named.items():
-            column = columns.get(outcome)
-            assert column is None or given[role].equals(frame[column]), role
-            assert column is not None or given.get(role) is None, role
+        roles = study.outcome.columns() | study.treatment.columns()
+        for role in ("event", "entry", "instrument"):
+            columns = {outcome: dataset.instrument} if role == "instrument" else getattr(dataset, role)
+            assert roles.get(role) == columns.get(outcome), role
     with pytest.raises(InputError, match="has no outcome 'money'"):
         dataset.study("money")
 

@@ -11,7 +11,6 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from policytree import RewardEstimator, load_dataset
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.datasets import DATASET_NAMES
 from policytree.diagnostics import check_rewards
 from policytree.exceptions import InputError
@@ -27,11 +26,12 @@ from policytree.study_check.findings import (
     WITHIN_CLUSTERS,
 )
 from policytree.study_check.names import is_event, is_person, is_time, later_than_baseline
+from policytree.weighting.study_data import StudyData, by_columns
 
 
 def check_study(X, T=None, Y=None, **more):
     """As in a trial, where nobody asks whether treatment looks randomised; that has tests of its own below."""
-    columns = X.given() if isinstance(X, StudyColumns) else {"X": X, "T": T, "Y": Y}
+    columns = X.given() if isinstance(X, StudyData) else {"X": X, "T": T, "Y": Y}
     return by_columns(checked, **{"known_propensity": True, **columns, **more})
 
 
@@ -461,7 +461,7 @@ def test_an_event_that_is_named_is_no_censored_outcome(rng):
     X, T, time_seen, died = survival(rng)
     Y = pd.Series(time_seen, name="time")
     for event in (died, died == 1, pd.Series(died, name="status")):
-        assert check_study(StudyColumns(Y, T, X=X, event=event)).findings == ()
+        assert check_study(StudyData.of(Y, T, X=X, event=event)).findings == ()
     how = {"event": died, "horizon": 300, "target": "survival"}
     other = np.where(np.arange(300) % 9 == 0, 1 - died, died)  # of another event, which is often the same
     found = check_study(X.assign(status=1 + died, relapse=other), T, Y, **how).findings
@@ -470,13 +470,13 @@ def test_an_event_that_is_named_is_no_censored_outcome(rng):
     rare[:5] = 1  # any column of two values tells nearly all rows that they were censored
     rare[-20:] = 1
     found = check_study(
-        StudyColumns(Y, T, X=X.assign(female=rng.integers(2, size=300)), event=rare, horizon=100)
+        StudyData.of(Y, T, X=X.assign(female=rng.integers(2, size=300)), event=rare, horizon=100)
     ).findings
     assert about_events(found) == []
-    causes = check_study(StudyColumns(Y, T, X=X.assign(end=2 * died), event=2 * died, cause=2))
+    causes = check_study(StudyData.of(Y, T, X=X.assign(end=2 * died), event=2 * died, cause=2))
     assert about_events(causes.findings) == [("serious", KNOWS_EVENT, "end")]
     with pytest.raises(InputError, match="lies beyond all follow-up"):
-        check_study(StudyColumns(Y, T, X=X, event=died, horizon=1e6))
+        check_study(StudyData.of(Y, T, X=X, event=died, horizon=1e6))
 
 
 def test_missing_outcomes_are_not_looked_at(rng):
@@ -484,7 +484,7 @@ def test_missing_outcomes_are_not_looked_at(rng):
     Y = pd.Series(X["age"] + 0.1 * rng.normal(size=300), name="score").where(rng.random(300) < 0.8)
     with pytest.raises(InputError, match="missing_outcome='weight'"):
         check_study(X, T, Y)
-    found = check_study(StudyColumns(Y, T, X=X, missing_outcome="weight")).findings
+    found = check_study(StudyData.of(Y, T, X=X, missing_outcome="weight")).findings
     assert [(f.severity, f.column) for f in found] == [("serious", "age")]
 
 

@@ -10,11 +10,11 @@ from scipy.stats import t as student_t
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, policy_value
-from policytree.common.study_columns import by_columns
 from policytree.evaluation import near_ties, surest_rule
 from policytree.evaluation.inference.simultaneous import critical_values, upper_critical_values
 from policytree.exceptions import InputError
 from policytree.serialization import from_json
+from policytree.weighting.study_data import by_columns
 from tests.simulations import benchmark_script
 
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from policytree import DRPolicyTree, RewardEstimator, policy_value
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.exceptions import InputError
+from policytree.weighting.study_data import StudyData, by_columns
 from policytree.weighting.time_to_event.survival_models import SurvivalModel
 
 lifelines = pytest.importorskip("lifelines")
@@ -66,7 +66,7 @@ def test_a_cox_model_on_a_small_trial_with_tied_times_and_a_rare_arm(rng):
     T = np.where(np.arange(180) % 12 == 0, "surgery", T)
     X["town"] = np.where(np.arange(180) % 45 == 1, "Oslo", "Rome")
     tree = DRPolicyTree(max_depth=1, rewards=RewardEstimator(cv=3, model_event=Cox(), random_state=0))
-    tree.fit(StudyColumns(Y, T, X=X, event=event, horizon=3.0))
+    tree.fit(StudyData.of(Y, T, X=X, event=event, horizon=3.0))
     rewards = tree.reward_estimator_.rewards_
     assert list(rewards) == ["drug", "placebo", "surgery"] and np.isfinite(rewards).all(axis=None)
     assert (tree.reward_estimator_.horizon_, tree.reward_estimator_.target_) == (3.0, "rmst")
@@ -75,6 +75,6 @@ def test_a_cox_model_on_a_small_trial_with_tied_times_and_a_rare_arm(rng):
 def test_what_lacks_a_method_is_named(rng):
     X, T, Y, event, _ = trial(rng, 60)
     with pytest.raises(InputError, match=r"CoxPHFitter has no predict_survival"):
-        RewardEstimator(model_event=lifelines.CoxPHFitter()).fit(StudyColumns(Y, T, X=X, event=event, horizon=2.0))
+        RewardEstimator(model_event=lifelines.CoxPHFitter()).fit(StudyData.of(Y, T, X=X, event=event, horizon=2.0))
     with pytest.raises(InputError, match="write Cox\\(\\) instead of Cox"):
-        RewardEstimator(model_censoring=Cox).fit(StudyColumns(Y, T, X=X, event=event, horizon=2.0))
+        RewardEstimator(model_censoring=Cox).fit(StudyData.of(Y, T, X=X, event=event, horizon=2.0))

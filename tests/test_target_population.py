@@ -24,7 +24,6 @@ from policytree import (
     leaf_summary,
     policy_value,
 )
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.diagnostics import target_overlap
 from policytree.evaluation import (
     marginal_sensitivity,
@@ -35,7 +34,7 @@ from policytree.evaluation import (
 from policytree.evaluation.estimates import mean_estimate
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.study_check import check_study
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData, by_columns
 
 SHIFT = np.array([0.7, -0.5, 0.0])
 
@@ -117,7 +116,7 @@ def test_rewards_are_the_formula_written_out(study):
 def test_constant_odds_give_plain_means(study):
     X, T, Y, target = study
     model = simple(model_study=DummyClassifier(), cv=np.arange(500) % 5).fit(
-        StudyColumns(Y, T, X=X, target_X=target, propensity=0.5)
+        StudyData.of(Y, T, X=X, target_X=target, propensity=0.5)
     )
     m = model.regression_.to_numpy()
     for k in (0, 1):
@@ -188,12 +187,12 @@ def test_either_of_two_models_may_be_wrong():
             ("both", square(X), square(target), right), ("odds", X[:, [1]], target[:, [1]], wrong),
             ("outcome", square(X), square(target), wrong),
         ):  # fmt: skip
-            fit = simple(model_study=model).fit(StudyColumns(Y, T, X=x, target_X=target_x, propensity=0.5))
+            fit = simple(model_study=model).fit(StudyData.of(Y, T, X=x, target_X=target_x, propensity=0.5))
             values[name].append(fit.rewards_[1].mean())
         own = RewardEstimator(LinearRegression(), random_state=0, model_study=right)
         values["none"].append(
             own.set_params(model_regression=ConstantOutcome())
-            .fit(StudyColumns(Y, T, X=X, target_X=target, propensity=0.5))
+            .fit(StudyData.of(Y, T, X=X, target_X=target, propensity=0.5))
             .rewards_[1]
             .mean()
         )
@@ -310,7 +309,7 @@ def test_leaves_divide_by_their_people_of_the_target(study):
     of_target = ~data["study"]
     assert table["share"].to_numpy() == pytest.approx([of_target[leaf == j].sum() / 200 for j in table.index])
     assert table["rows_of"].to_numpy().sum() == 300
-    score = tree.score(StudyColumns(data["Y"], data["T"], X=data["X"], study=data["study"]))
+    score = tree.score(StudyData.of(data["Y"], data["T"], X=data["X"], study=data["study"]))
     assert np.isfinite(score) and abs(score) < 10
     chosen = rewards[np.arange(500), np.searchsorted([0, 1], tree.predict(data["X"]))]
     assert tree.objective_value_ == pytest.approx(chosen.mean(), abs=1e-6)
@@ -320,7 +319,7 @@ def test_the_price_of_a_leaf_is_that_of_the_mean_in_the_target(study):
     """A quarter of the root of twice the sum of squared contributions to the mean difference."""
     X, T, Y, target = study
     tree = DRPolicyTree(LinearRegression(), max_depth="auto", regularization="auto", random_state=0)
-    tree.fit(StudyColumns(Y + 3 * T * np.sign(X[:, 0] - 0.5), T, X=X, target_X=target, propensity=0.5))
+    tree.fit(StudyData.of(Y + 3 * T * np.sign(X[:, 0] - 0.5), T, X=X, target_X=target, propensity=0.5))
     rewards = tree.rewards_.to_numpy()
     price = 0.25 * np.sqrt((np.diff(rewards, axis=1) ** 2).sum()) / 500
     assert tree.regularization_ == pytest.approx(price, rel=1e-6)
@@ -400,11 +399,11 @@ def test_heterogeneity_in_missing_outcomes_and_times(study):
     end = np.random.default_rng(3).exponential(3.0, 300)
     event = time <= end
     model = RewardEstimator(random_state=0).fit(
-        StudyColumns(np.minimum(time, end), T, event=event, horizon=2.0, **more)
+        StudyData.of(np.minimum(time, end), T, event=event, horizon=2.0, **more)
     )
     assert model.horizon_ == 2.0 and 0 < model.rewards_[1].mean() < 2.0
     new = model.predict_rewards(
-        StudyColumns(
+        StudyData.of(
             np.append(np.minimum(time, end), np.full(200, np.nan)),
             np.append(T, np.full(200, -1)),
             X=np.vstack([X, target]),
@@ -432,7 +431,7 @@ def test_small_and_untidy(town):
     )
     assert np.isfinite(table.to_frame()[["value", "standard_error"]].to_numpy()).all()
     gaps = town["Y"].where(np.arange(350) % 7 > 0)
-    seen = RewardEstimator(random_state=0, cv=3).fit(StudyColumns(gaps, town["T"], missing_outcome="weight", **data))
+    seen = RewardEstimator(random_state=0, cv=3).fit(StudyData.of(gaps, town["T"], missing_outcome="weight", **data))
     assert seen.observation_[:220].notna().all() and seen.observation_[220:].isna().all()
     assert abs(seen.rewards_["none"].mean() - model.rewards_["none"].mean()) < 0.5
 
@@ -440,9 +439,9 @@ def test_small_and_untidy(town):
 def test_known_chances_of_every_row(study):
     X, T, Y, target = study
     chance = np.where(X[:, 1] > 0, 0.4, 0.6)
-    by_column = simple().fit(StudyColumns(Y, T, X=X, target_X=target, propensity=chance))
+    by_column = simple().fit(StudyData.of(Y, T, X=X, target_X=target, propensity=chance))
     frame = pd.DataFrame({0: 1 - chance, 1: chance})
-    by_table = simple().fit(StudyColumns(Y, T, X=X, target_X=target, propensity=frame))
+    by_table = simple().fit(StudyData.of(Y, T, X=X, target_X=target, propensity=frame))
     assert by_column.rewards_.to_numpy() == pytest.approx(by_table.rewards_.to_numpy())
     known = by_column.propensity_[1].to_numpy()
     assert known[:300] == pytest.approx(chance) and ((known[300:] > 0) & (known[300:] < 1)).all()
@@ -450,7 +449,7 @@ def test_known_chances_of_every_row(study):
     data = stacked(*study)
     rows = by_columns(simple().fit, **data, propensity=given)
     assert rows.rewards_.to_numpy() == pytest.approx(by_column.rewards_.to_numpy())
-    again = rows.predict_rewards(StudyColumns(data["Y"], data["T"], X=data["X"], study=data["study"], propensity=given))
+    again = rows.predict_rewards(StudyData.of(data["Y"], data["T"], X=data["X"], study=data["study"], propensity=given))
     assert again.shape == (500, 2)
 
 
@@ -460,7 +459,7 @@ def test_weights_that_are_too_large_are_lowered_and_said():
         pytest.warns(OverlapWarning, match="of the target have hardly any like them in the study"),
         pytest.warns(OverlapWarning, match=r"Of 200 rows of the study, \d+ stand for so many people of the target"),
     ):
-        model = simple(max_target_weight=1.5).fit(StudyColumns(Y, T, X=X, target_X=target + 1, propensity=0.5))
+        model = simple(max_target_weight=1.5).fit(StudyData.of(Y, T, X=X, target_X=target + 1, propensity=0.5))
     assert model.n_lowered_ == (model.target_ratio_[:200] > 1.5).sum() > 2
     ratio = model.predict_target_ratio(X=target)
     assert ratio.max() <= 1.5
@@ -471,11 +470,11 @@ def test_the_check_of_a_study_reads_the_study_alone(study):
     X = pd.DataFrame(data["X"], columns=list("abc"))
     own = data["study"]
     plain = check_study(data["Y"][own], data["T"][own].astype(int), X=X[own].reset_index(drop=True))
-    assert check_study(StudyColumns(data["Y"], data["T"], X=X, study=own)).findings == plain.findings
+    assert check_study(StudyData.of(data["Y"], data["T"], X=X, study=own)).findings == plain.findings
 
 
 def test_labels_and_codes_of_a_stacked_study():
-    seen = observe([1.0, 2.0, None, 3.0], [True, False, None, True], study=[1, 1, 0, 1])
+    seen = StudyData.of([1.0, 2.0, None, 3.0], [True, False, None, True], study=[1, 1, 0, 1])
     assert seen.treatments.tolist() == [False, True] and seen.arm.tolist() == [1, 0, 0, 1]
     assert seen.of_study().y.tolist() == [1.0, 2.0, 3.0] and seen.of_study().sample_weight is None
     assert seen.rows(np.array([2, 3])).study.tolist() == [False, True]
@@ -537,14 +536,14 @@ def test_a_small_target_is_refused_with_the_folds_that_it_allows():
     with pytest.raises(
         InputError, match=r"has 3 rows, fewer than cv=5 folds; set cv=3 of RewardEstimator, or pass more"
     ):
-        model.fit(StudyColumns(Y, T, X=FRAME, target_X=people[:3]))
+        model.fit(StudyData.of(Y, T, X=FRAME, target_X=people[:3]))
     with pytest.raises(
         InputError, match=r"The target \(target_X, or study\) has 1 rows, fewer than cv=5 folds; pass more"
     ):
-        model.fit(StudyColumns(Y, T, X=FRAME, target_X=people[:1]))
+        model.fit(StudyData.of(Y, T, X=FRAME, target_X=people[:1]))
     given = np.append(np.arange(20) % 5, np.zeros(3, dtype=int))
     with pytest.raises(InputError, match=r"All rows of the target .* fall into one fold.*or pass more of its people"):
-        model.set_params(cv=given).fit(StudyColumns(Y, T, X=FRAME, target_X=people[:3]))
+        model.set_params(cv=given).fit(StudyData.of(Y, T, X=FRAME, target_X=people[:3]))
 
 
 def test_what_has_no_meaning_with_a_target(study):
@@ -554,17 +553,17 @@ def test_what_has_no_meaning_with_a_target(study):
         ({"max_target_weight": 1.0}, "must be larger than 1"), ({"method": "dr_normalized"}, "robust only"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=words):
-            RewardEstimator(**settings).fit(StudyColumns(Y, T, X=X, target_X=target))
+            RewardEstimator(**settings).fit(StudyData.of(Y, T, X=X, target_X=target))
     data = stacked(*study)
     with pytest.raises(InputError, match="told apart by covariates"):
-        RewardEstimator().fit(StudyColumns(data["Y"], data["T"], study=data["study"]))
+        RewardEstimator().fit(StudyData.of(data["Y"], data["T"], study=data["study"]))
     with pytest.raises(InputError, match="min_samples_per_treatment counts treated rows"):
-        DRPolicyTree(min_samples_per_treatment=2).fit(StudyColumns(Y, T, X=X, target_X=target))
+        DRPolicyTree(min_samples_per_treatment=2).fit(StudyData.of(Y, T, X=X, target_X=target))
     fitted = by_columns(simple().fit, **data, propensity=0.5)
     with pytest.raises(InputError, match="study was given at fit"):
         fitted.predict_rewards(Y, T, X=X)
     with pytest.raises(InputError, match="study was not given at fit"):
-        simple().fit(Y, T, X=X).predict_rewards(StudyColumns(Y, T, X=X, study=np.ones(300)))
+        simple().fit(Y, T, X=X).predict_rewards(StudyData.of(Y, T, X=X, study=np.ones(300)))
     with pytest.raises(InputError, match="was given no target"):
         simple().fit(Y, T, X=X).predict_target_ratio(X=X)
 
@@ -575,7 +574,7 @@ def test_what_has_no_meaning_with_a_target(study):
 def test_overlap_by_hand(study):
     data = stacked(*study)
     X = pd.DataFrame(data["X"], columns=list("abc"))
-    model = simple().fit(StudyColumns(data["Y"], data["T"], X=X, study=data["study"], propensity=0.5))
+    model = simple().fit(StudyData.of(data["Y"], data["T"], X=X, study=data["study"], propensity=0.5))
     found, own = target_overlap(model, X, study=data["study"]), data["study"]
     ratio = np.minimum(model.target_ratio_.to_numpy(), 50.0)
     assert found.effective_rows == pytest.approx(ratio[own].sum() ** 2 / (ratio[own] ** 2).sum())
@@ -613,7 +612,7 @@ def test_fit_does_not_warn_of_what_chance_explains(many, recwarn):
     rng = np.random.default_rng(0)
     X, target = rng.normal(size=(100, many)), rng.normal(size=(2000, many))
     T = rng.integers(2, size=100)
-    model = simple().fit(StudyColumns(X[:, 0] + T, T, X=X, target_X=target, propensity=0.5))
+    model = simple().fit(StudyData.of(X[:, 0] + T, T, X=X, target_X=target, propensity=0.5))
     assert not [w for w in recwarn if "outside" in str(w.message)]
     both = np.vstack([X, target])
     found = target_overlap(model, both, study=np.arange(2100) < 100)
@@ -628,13 +627,13 @@ def test_missing_values_are_outside_where_the_study_has_none(study):
     gaps[:100, 2] = np.nan
     model = RewardEstimator(random_state=0)
     with pytest.warns(OverlapWarning, match=r"5\d.\d% of the target are outside .* \(most in 2: 5\d.\d%\)"):
-        model.fit(StudyColumns(Y, T, X=X, target_X=gaps, propensity=0.5))
+        model.fit(StudyData.of(Y, T, X=X, target_X=gaps, propensity=0.5))
     own = X.copy()
     own[0, 2] = np.nan
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*have hardly any like them")
         warnings.filterwarnings("error", message=".*outside")
-        model.fit(StudyColumns(Y, T, X=own, target_X=gaps, propensity=0.5))
+        model.fit(StudyData.of(Y, T, X=own, target_X=gaps, propensity=0.5))
 
 
 def test_people_far_away_are_warned_of_wherever_a_target_is_given(study):
@@ -645,7 +644,7 @@ def test_people_far_away_are_warned_of_wherever_a_target_is_given(study):
             by_columns(tree.fit, Y=Y, T=T, propensity=0.5, **given)
     with pytest.warns(OverlapWarning, match="100.0% of the target are outside the study's range"):
         cross_val_policy_value(
-            tree, StudyColumns(Y, T, X=X, target_X=far, propensity=0.5), cv=2, n_repeats=1, random_state=0
+            tree, StudyData.of(Y, T, X=X, target_X=far, propensity=0.5), cv=2, n_repeats=1, random_state=0
         )
 
 
@@ -655,7 +654,7 @@ def test_people_far_away_are_warned_of_wherever_a_target_is_given(study):
 def test_the_difference_of_effects_that_undoes_a_gain(study):
     data = stacked(*study)
     Y = data["Y"] + 2.0 * np.nan_to_num(data["T"])
-    model = simple().fit(StudyColumns(Y, data["T"], X=data["X"], study=data["study"], propensity=0.5))
+    model = simple().fit(StudyData.of(Y, data["T"], X=data["X"], study=data["study"], propensity=0.5))
     found = transport_sensitivity(1, 0, estimator=model, Y=Y, T=data["T"], study=data["study"])
     assert found.changed.value == pytest.approx(1.0, abs=1e-6)
     assert found.delta == pytest.approx(found.gain.lower, rel=1e-6)  # everybody is given another treatment
@@ -686,7 +685,7 @@ def test_learnt_rules_of_a_table():
     with pytest.raises(InputError, match="leave Y out"):
         transport_sensitivity(table, Y=Y)
     with pytest.raises(InputError, match="needs baseline"):
-        transport_sensitivity(1, estimator=simple().fit(StudyColumns(Y, T, X=X, target_X=target)))
+        transport_sensitivity(1, estimator=simple().fit(StudyData.of(Y, T, X=X, target_X=target)))
     with pytest.raises(InputError, match="table was made for a target"):
         marginal_sensitivity(table, np.append(Y, np.zeros(600)), np.append(T, np.zeros(600)), propensity=0.5)
 
@@ -697,7 +696,7 @@ def test_normal_outcomes_have_the_bounds_of_the_normal_distribution():
     n, odds = 20_000, 2.0
     X, T, study = rng.normal(size=(n, 1)), rng.integers(2, size=n), np.arange(n) < n // 2
     Y = T + rng.normal(size=n)
-    model = simple(model_study=DummyClassifier()).fit(StudyColumns(Y, T, X=X, study=study, propensity=0.5))
+    model = simple(model_study=DummyClassifier()).fit(StudyData.of(Y, T, X=X, study=study, propensity=0.5))
     beyond = norm.pdf(norm.ppf(odds / (1 + odds))) * (1 + odds)  # E[Z | Z above that quantile]
     gain = 2 * (1 - 1 / odds) * beyond  # an effect of this size is undone by these odds
     moved = transport_sensitivity(1, 0, estimator=model, Y=Y, T=T, study=study)
@@ -720,7 +719,7 @@ def test_bounds_hold_what_is_true_under_the_violation(violation):
             U = rng.uniform(size=1200) < 0.5  # in the target 2/3: up to 1.33 times as likely, down to .67
             Y = X[:, 0] + T * (1.0 - 1.5 * U) + 0.1 * rng.normal(size=1200)
             truth = 1.0 - 1.5 * 2 / 3
-        model = simple(random_state=seed).fit(StudyColumns(Y, T, X=X, study=study, propensity=0.5))
+        model = simple(random_state=seed).fit(StudyData.of(Y, T, X=X, study=study, propensity=0.5))
         found = transport_sensitivity(1, 0, estimator=model, Y=Y, T=T, study=study)
         if violation == "effects":
             held.append(found.delta <= 0.3 or found.gain.lower - 0.3 * found.changed.value <= truth)
@@ -739,7 +738,7 @@ def test_a_report_says_whom_it_is_about():
     X, T, Y, target = shifted(200, 150, 4)
     table, people = (pd.DataFrame(each, columns=list("abc")) for each in (X, target))
     tree = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0, cv=2)
-    tree.fit(StudyColumns(Y, T, X=table, target_X=people, propensity=0.5))
+    tree.fit(StudyData.of(Y, T, X=table, target_X=people, propensity=0.5))
     both = pd.concat([table, people], ignore_index=True)
     overlap = target_overlap(tree, both, study=np.arange(350) < 200)
     options = {"propensity": 0.5, "cv": 2, "n_repeats": 1, "random_state": 0}
@@ -761,18 +760,18 @@ def test_known_chances_may_be_by_row_for_some_labels_and_the_same_for_all_for_ot
     X, T, Y, target = study
     chance = np.where(np.arange(len(Y)) % 2 == 0, 0.4, 0.6)
     mixed = {0: 0.5, 1: pd.Series(np.full(len(Y), 0.5))}
-    by_rows = simple().fit(StudyColumns(Y, T, X=X, target_X=target, propensity=mixed)).rewards_
+    by_rows = simple().fit(StudyData.of(Y, T, X=X, target_X=target, propensity=mixed)).rewards_
     pd.testing.assert_frame_equal(
-        by_rows, simple().fit(StudyColumns(Y, T, X=X, target_X=target, propensity=0.5)).rewards_
+        by_rows, simple().fit(StudyData.of(Y, T, X=X, target_X=target, propensity=0.5)).rewards_
     )
     with pytest.raises(InputError, match="propensities of row 0 sum to"):
-        simple().fit(StudyColumns(Y, T, X=X, target_X=target, propensity={0: 0.5, 1: chance}))
+        simple().fit(StudyData.of(Y, T, X=X, target_X=target, propensity={0: 0.5, 1: chance}))
 
 
 def test_numbers_in_arrays_of_objects_are_numbers_in_the_target_too(study):
     X, T, Y, target = study
-    of_objects = simple().fit(StudyColumns(Y, T, X=X.astype(object), target_X=(target + 0.001).astype(object))).rewards_
-    pd.testing.assert_frame_equal(of_objects, simple().fit(StudyColumns(Y, T, X=X, target_X=target + 0.001)).rewards_)
+    of_objects = simple().fit(StudyData.of(Y, T, X=X.astype(object), target_X=(target + 0.001).astype(object))).rewards_
+    pd.testing.assert_frame_equal(of_objects, simple().fit(StudyData.of(Y, T, X=X, target_X=target + 0.001)).rewards_)
 
 
 def test_messages_beside_a_target_name_a_column_once(study):
@@ -780,4 +779,4 @@ def test_messages_beside_a_target_name_a_column_once(study):
     gaps = pd.Series(np.where(np.arange(len(Y)) < 3, np.nan, Y), name="pain")
     for outcome in (gaps, gaps.to_frame()):
         with pytest.raises(InputError, match=r"^Y \(column 'pain'\) has 3 missing"):
-            simple().fit(StudyColumns(outcome, T, X=X, target_X=target))
+            simple().fit(StudyData.of(outcome, T, X=X, target_X=target))

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from policytree import DRPolicyTree, RewardEstimator, cross_val_policy_value, load_dataset
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.exceptions import InputError, OverlapWarning
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData, by_columns
 from policytree.weighting.time_to_event.grid import Grid, make_grid, person_time
 from policytree.weighting.time_to_event.outcome import TARGETS, TimeToEvent
 from policytree.weighting.time_to_event.product_limit import numbers_at_risk, product_limit
@@ -77,7 +76,7 @@ def test_without_covariates_mean_rewards_are_the_curves_of_kaplan_and_meier(stud
     if not (event & (time <= horizon) & (T == "a")).any():
         return
     rewards = RewardEstimator(cv=2, random_state=0).fit_predict(
-        StudyColumns(
+        StudyData.of(
             time, T, event=event, horizon=horizon, target=target, propensity={"a": 0.7, "b": 0.3}, sample_weight=weight
         )
     )
@@ -101,7 +100,7 @@ def test_the_published_means_of_actg175(actg175_times):
     assert exact.mean().to_numpy() == pytest.approx(by_r, abs=1e-6)
     errors = [12.096347627, 8.401943190, 8.742728294, 9.113454567]  # by Greenwood's formula
     assert (exact.std() / np.sqrt(len(exact))).to_numpy() == pytest.approx(errors, rel=5e-4)
-    survival = RewardEstimator(random_state=0).fit_predict(StudyColumns(days, arms, target="survival", **asked))
+    survival = RewardEstimator(random_state=0).fit_predict(StudyData.of(days, arms, target="survival", **asked))
     assert survival.mean().round(3).tolist() == [0.630, 0.792, 0.787, 0.758]
 
 
@@ -256,9 +255,9 @@ def test_a_floor_leaves_mean_rewards_at_the_curves_and_is_counted(late, rng):
         entry = np.where(np.arange(n) % 4 == 0, time / 2, 0.0)
     held = RewardEstimator(random_state=0, min_observed=0.5)
     with pytest.warns(OverlapWarning, match="min_observed=0.5"):
-        held.fit(StudyColumns(time, T, event=event, horizon=1.0, propensity=0.5, entry=entry))
+        held.fit(StudyData.of(time, T, event=event, horizon=1.0, propensity=0.5, entry=entry))
     free = RewardEstimator(random_state=0, min_observed=0.0)
-    free.fit(StudyColumns(time, T, event=event, horizon=1.0, propensity=0.5, entry=entry))
+    free.fit(StudyData.of(time, T, event=event, horizon=1.0, propensity=0.5, entry=entry))
     assert free.n_raised_ == 0 and held.n_raised_ > 20
     assert held.outcome_.abs().max() < free.outcome_.abs().max()
     if not late:
@@ -285,7 +284,7 @@ def study(n, rng, effect=1.0):
 
 def test_the_average_effect_is_inside_where_naive_answers_are_not(rng):
     X, T, time, event, effect = study(4000, rng)
-    model = RewardEstimator(random_state=0).fit(StudyColumns(time, T, X=X, event=event, horizon=2.0))
+    model = RewardEstimator(random_state=0).fit(StudyData.of(time, T, X=X, event=event, horizon=2.0))
     difference = model.rewards_[1] - model.rewards_[0]
     error = difference.std() / np.sqrt(4000)
     assert abs(difference.mean() - effect.mean()) < 3 * error
@@ -299,13 +298,13 @@ def test_new_rows_are_judged_by_models_that_did_not_see_them(rng):
     X, T, time, event, _ = study(3000, rng)
     old, new = np.arange(1500), np.arange(1500, 3000)
     model = RewardEstimator(random_state=0, cv=3).fit(
-        StudyColumns(time[old], T[old], X=X[old], event=event[old], horizon=2.0)
+        StudyData.of(time[old], T[old], X=X[old], event=event[old], horizon=2.0)
     )
-    own = model.predict_own_outcomes(StudyColumns(time[new], T[new], X=X[new], event=event[new]))
-    rewards = model.predict_rewards(StudyColumns(time[new], T[new], X=X[new], event=event[new]))
+    own = model.predict_own_outcomes(StudyData.of(time[new], T[new], X=X[new], event=event[new]))
+    rewards = model.predict_rewards(StudyData.of(time[new], T[new], X=X[new], event=event[new]))
     assert len(own) == 1500
     both = RewardEstimator(random_state=0, cv=3).fit(
-        StudyColumns(time[new], T[new], X=X[new], event=event[new], horizon=2.0)
+        StudyData.of(time[new], T[new], X=X[new], event=event[new], horizon=2.0)
     )
     assert abs(rewards.mean() - both.rewards_.mean()).max() < 0.05
     assert own.mean() == pytest.approx(both.outcome_.mean(), abs=0.05)
@@ -315,7 +314,7 @@ def test_new_rows_are_judged_by_models_that_did_not_see_them(rng):
 
 def test_without_censoring_outcomes_are_the_times_themselves(rng):
     X, T, time, _, _ = study(300, rng)
-    model = RewardEstimator(random_state=0).fit(StudyColumns(time, T, X=X, event=np.ones(300, bool), horizon=1.0))
+    model = RewardEstimator(random_state=0).fit(StudyData.of(time, T, X=X, event=np.ones(300, bool), horizon=1.0))
     assert np.allclose(model.outcome_, np.minimum(time, 1.0), atol=1e-12)
     assert model.n_raised_ == 0
 
@@ -323,7 +322,7 @@ def test_without_censoring_outcomes_are_the_times_themselves(rng):
 def test_arms_of_which_nobody_was_censored_have_curves(rng):
     time, T = rng.exponential(size=60), np.repeat([0, 1], 30)
     rewards = RewardEstimator(random_state=0).fit_predict(
-        StudyColumns(time, T, event=np.ones(60, bool), horizon=1.0, propensity=0.5)
+        StudyData.of(time, T, event=np.ones(60, bool), horizon=1.0, propensity=0.5)
     )
     assert rewards.mean().tolist() == pytest.approx([np.minimum(time, 1.0)[k == T].mean() for k in (0, 1)], abs=1e-12)
 
@@ -333,10 +332,10 @@ def test_several_causes_add_up(rng):
     cause = np.where(event, rng.integers(1, 3, size=600), 0)
     kept = {"X": X, "event": cause, "horizon": 1.5}
     one, two = (
-        RewardEstimator(random_state=0).fit_predict(StudyColumns(time, T, target="years_lost", cause=c, **kept))
+        RewardEstimator(random_state=0).fit_predict(StudyData.of(time, T, target="years_lost", cause=c, **kept))
         for c in (1, 2)
     )
-    whole = RewardEstimator(random_state=0).fit_predict(StudyColumns(time, T, X=X, event=event, horizon=1.5))
+    whole = RewardEstimator(random_state=0).fit_predict(StudyData.of(time, T, X=X, event=event, horizon=1.5))
     assert (one.mean() + two.mean()).to_numpy() == pytest.approx(1.5 - whole.mean().to_numpy(), abs=0.03)
 
 
@@ -348,14 +347,14 @@ def test_late_entries_are_about_who_is_free_at_entry(rng):
     time, event = np.minimum(until, entry + censoring)[here], (until <= entry + censoring)[here]
     X = pd.DataFrame({"entry": entry[here]})
     fitted = RewardEstimator(random_state=0).fit(
-        StudyColumns(time, T[here], X=X, event=event, entry=entry[here], horizon=2.0, propensity=0.5)
+        StudyData.of(time, T[here], X=X, event=event, entry=entry[here], horizon=2.0, propensity=0.5)
     )
     # Without memory: after entry e the mean time without event up to 2 is e + 1 - exp(-(2 - e)).
     expected = entry[here] + 1 - np.exp(entry[here] - 2.0)
     difference = fitted.rewards_[1] - expected
     assert abs(difference.mean()) < 3 * difference.std() / np.sqrt(here.sum())
     curves = RewardEstimator(random_state=0).fit_predict(
-        StudyColumns(time, T[here], event=event, entry=entry[here], horizon=2.0, propensity=0.5)
+        StudyData.of(time, T[here], event=event, entry=entry[here], horizon=2.0, propensity=0.5)
     )
     off = curves[1] - expected
     assert abs(off.mean()) < 3 * off.std() / np.sqrt(here.sum())
@@ -364,11 +363,11 @@ def test_late_entries_are_about_who_is_free_at_entry(rng):
 def test_survival_models_of_ones_own_take_their_place(rng):
     X, T, time, event, effect = study(3000, rng)
     own = RewardEstimator(random_state=0, model_event=Curves(), model_regression=DummyRegressor())
-    rewards = own.fit_predict(StudyColumns(time, T, X=X, event=event, horizon=2.0))
+    rewards = own.fit_predict(StudyData.of(time, T, X=X, event=event, horizon=2.0))
     difference = rewards[1] - rewards[0]
     assert abs(difference.mean() - effect.mean()) < 3.5 * difference.std() / np.sqrt(3000)
     with pytest.raises(InputError, match="has no fit"):
-        RewardEstimator(model_event=object()).fit(StudyColumns(time, T, X=X, event=event, horizon=2.0))
+        RewardEstimator(model_event=object()).fit(StudyData.of(time, T, X=X, event=event, horizon=2.0))
 
 
 def test_survival_models_that_take_weights_are_given_them(rng):
@@ -382,7 +381,7 @@ def test_survival_models_that_take_weights_are_given_them(rng):
             return super().fit(X, time, event)
 
     RewardEstimator(random_state=0, cv=2, model_event=Weighted(), model_censoring=Curves()).fit(
-        StudyColumns(time, T, X=X, event=event, horizon=2.0, sample_weight=weight)
+        StudyData.of(time, T, X=X, event=event, horizon=2.0, sample_weight=weight)
     )
     assert len(heard) == 4 and all((w > 0).all() and len(set(w)) == 2 for w in heard)
 
@@ -392,7 +391,7 @@ def test_a_structured_array_says_both(rng):
     survival = np.array(list(zip(event, time, strict=True)), dtype=[("seen", bool), ("weeks", float)])
     settings = {"X": X, "horizon": 1.0}
     by_array = by_columns(RewardEstimator(random_state=0).fit_predict, Y=survival, T=T, **settings)
-    by_column = RewardEstimator(random_state=0).fit_predict(StudyColumns(time, T, event=event, **settings))
+    by_column = RewardEstimator(random_state=0).fit_predict(StudyData.of(time, T, event=event, **settings))
     pd.testing.assert_frame_equal(by_array, by_column)
 
 
@@ -435,7 +434,7 @@ EVENT = np.tile([1, 1, 0, 1, 0, 1], N // 6)
 def test_one_sentence_for_what_cannot_be_used(changed, words):
     arguments = {"Y": TIME, "T": ARM, "event": EVENT} | changed
     with pytest.raises(InputError, match=words):
-        observe(**arguments)
+        StudyData.of(**arguments)
 
 
 @pytest.mark.parametrize("random_state", range(6))
@@ -445,13 +444,13 @@ def test_one_censored_row_and_one_of_another_cause_leave_folds_without_any(rando
     event, time[7] = np.arange(160) != 7, 1.0
     asked = {"X": X, "propensity": 0.5}
     once = RewardEstimator(random_state=random_state).fit_predict(
-        StudyColumns(time, T, event=event, horizon=8, **asked)
+        StudyData.of(time, T, event=event, horizon=8, **asked)
     )
     raw = [product_limit(time[arm == T], event[arm == T]).area(8.0) for arm in ("c", "d")]
     assert abs(once.mean() - raw).max() < 0.5
     code = np.ones(160, dtype=int)
     code[3], code[::5] = 2, 0
-    RewardEstimator(random_state=random_state, cv=2).fit(StudyColumns(time, T, event=code, cause=1, **asked))
+    RewardEstimator(random_state=random_state, cv=2).fit(StudyData.of(time, T, event=code, cause=1, **asked))
 
 
 def test_rules_that_seek_events_of_a_cause_are_warned_of(rng):
@@ -466,7 +465,7 @@ def test_rules_that_seek_events_of_a_cause_are_warned_of(rng):
     by_columns(tree.set_params(direction="minimize").fit, Y=time, T=T, **asked)
     for wrong in (asked["event"].astype(str), asked["event"] > 0):
         with pytest.raises(InputError, match="must hold numbers"):
-            tree.score(StudyColumns(time, T, X=X, event=wrong))
+            tree.score(StudyData.of(time, T, X=X, event=wrong))
 
 
 def test_outcomes_of_true_and_false_may_be_missing(rng):
@@ -474,17 +473,17 @@ def test_outcomes_of_true_and_false_may_be_missing(rng):
     X, T = rng.normal(size=(160, 2)), rng.choice(["c", "d"], 160)
     assert (
         RewardEstimator(random_state=0)
-        .fit(StudyColumns(Y, T, X=X, missing_outcome="weight"))
+        .fit(StudyData.of(Y, T, X=X, missing_outcome="weight"))
         .rewards_.notna()
         .all(axis=None)
     )
     Y[(T == "c") & (np.arange(160) > 6)] = None
     with pytest.raises(InputError, match="outcomes of treatment c are seen"):
-        RewardEstimator(random_state=0).fit(StudyColumns(Y, T, X=X, missing_outcome="weight"))
+        RewardEstimator(random_state=0).fit(StudyData.of(Y, T, X=X, missing_outcome="weight"))
 
 
 def test_the_default_horizon_is_where_a_tenth_of_every_arm_is_followed():
-    observed = observe(TIME, ARM, event=EVENT)
+    observed = StudyData.of(TIME, ARM, event=EVENT)
     h = observed.times.horizon
     assert observed.times.default_horizon
     followed = [((k == ARM) & (h <= TIME)).sum() for k in (0, 1)]
@@ -496,7 +495,7 @@ def test_a_horizon_behind_the_last_event_of_everybody_is_none_that_nothing_is_kn
     T, event = np.tile([0, 1], 40), rng.uniform(size=80) < 0.9
     event[until >= 7] = True  # events end both curves
     rewards = RewardEstimator(random_state=0).fit_predict(
-        StudyColumns(until, T, event=event, horizon=20.0, propensity=0.5)
+        StudyData.of(until, T, event=event, horizon=20.0, propensity=0.5)
     )
     expected = [product_limit(until[k == T], event[k == T]).area(20.0) for k in (0, 1)]
     assert rewards.mean().to_numpy() == pytest.approx(expected, abs=1e-9)
@@ -510,7 +509,7 @@ def test_refits_of_small_trials_are_not_refused_for_a_rare_arm(rng):
     until, censoring = rng.exponential(10, size=n), rng.exponential(20, size=n)
     time, event = np.minimum(until, censoring), until <= censoring
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
-    values = cross_val_policy_value(model, StudyColumns(time, T, X=X, event=event), cv=3, n_repeats=1, random_state=0)
+    values = cross_val_policy_value(model, StudyData.of(time, T, X=X, event=event), cv=3, n_repeats=1, random_state=0)
     h = values.observed.times.horizon
     expected = {arm: product_limit(time[arm == T], event[arm == T]).area(h) for arm in ("rare", "a", "b")}
     for arm, area in expected.items():
@@ -542,7 +541,7 @@ def test_visits_with_a_few_times_in_between_are_discrete_time():
     X, T, until, censoring = visits(2000, 0)
     asked = {"X": X, "event": until <= censoring, "horizon": 80.0, "propensity": 0.5}
     time = np.minimum(until, censoring)
-    observed = observe(time, T, event=until <= censoring, horizon=80.0)
+    observed = StudyData.of(time, T, event=until <= censoring, horizon=80.0)
     grid = make_grid(observed.times)
     assert grid.tied and grid.edges.tolist() == [*range(0, 79, 6), 80]
     errors = [
@@ -567,7 +566,7 @@ def test_weighting_mends_what_missing_outcomes_bias(rng):
     Y = X[:, 0] + T * (1 + X[:, 1]) + rng.normal(size=n)
     seen = rng.uniform(size=n) < 1 / (1 + np.exp(-1 - 1.5 * X[:, 1] * T))
     gaps = np.where(seen, Y, np.nan)
-    model = RewardEstimator(random_state=0).fit(StudyColumns(gaps, T, X=X, propensity=0.5, missing_outcome="weight"))
+    model = RewardEstimator(random_state=0).fit(StudyData.of(gaps, T, X=X, propensity=0.5, missing_outcome="weight"))
     difference = model.rewards_[1] - model.rewards_[0]
     truth, error = 1 + X[:, 1].mean(), difference.std() / np.sqrt(n)
     assert abs(difference.mean() - truth) < 3 * error
@@ -575,7 +574,7 @@ def test_weighting_mends_what_missing_outcomes_bias(rng):
     assert abs(complete - truth) > 4 * error
     with pytest.warns(OverlapWarning, match="raise min_observed"):  # residuals of no model are large
         constant = RewardEstimator(DummyRegressor(), random_state=0).fit_predict(
-            StudyColumns(gaps, T, X=X, propensity=0.5, missing_outcome="weight")
+            StudyData.of(gaps, T, X=X, propensity=0.5, missing_outcome="weight")
         )
     off = constant[1] - constant[0]
     assert abs(off.mean() - truth) < 3 * off.std() / np.sqrt(n)
@@ -594,7 +593,7 @@ def test_few_gaps_in_a_small_trial_of_binary_outcomes(method, rng):
     X = pd.DataFrame({"age": rng.integers(20, 80, n), "site": rng.choice(["a", "b", "rare"], n, p=[0.6, 0.38, 0.02])})
     T, Y = rng.choice(["x", "y", "z"], n), rng.integers(2, size=n).astype(float)
     Y[[3, 50]] = np.nan
-    model = RewardEstimator(method=method, random_state=0).fit(StudyColumns(Y, T, X=X, missing_outcome="weight"))
+    model = RewardEstimator(method=method, random_state=0).fit(StudyData.of(Y, T, X=X, missing_outcome="weight"))
     seen = ~np.isnan(Y)
     raw = pd.Series(Y[seen]).groupby(T[seen]).mean()
     assert abs(model.rewards_.mean() - raw).max() < 0.08
@@ -603,7 +602,7 @@ def test_few_gaps_in_a_small_trial_of_binary_outcomes(method, rng):
 def test_all_outcomes_of_an_arm_are_missing():
     Y = np.where(ARM == 1, np.nan, 1.0)
     with pytest.raises(InputError, match="All outcomes of treatment 1 are missing"):
-        RewardEstimator().fit(StudyColumns(Y, ARM, missing_outcome="weight"))
+        RewardEstimator().fit(StudyData.of(Y, ARM, missing_outcome="weight"))
 
 
 # --- what was ignored ---
@@ -616,16 +615,16 @@ def test_all_outcomes_of_an_arm_are_missing():
 )
 def test_models_of_ones_own_need_covariates(models, rng):
     with pytest.raises(InputError, match=f"{next(iter(models))} needs covariates; pass X or W"):
-        RewardEstimator(**models).fit(StudyColumns(TIME, ARM, event=EVENT, horizon=2.0))
+        RewardEstimator(**models).fit(StudyData.of(TIME, ARM, event=EVENT, horizon=2.0))
 
 
 def test_models_of_who_is_seen_know_the_arm_without_covariates(rng):
     Y, T = rng.normal(size=160), rng.choice(["c", "d"], 160)
     Y[::7] = np.nan
     known = RewardEstimator(model_observation=DummyClassifier(strategy="constant", constant=1), random_state=0)
-    assert (known.fit(StudyColumns(Y, T, missing_outcome="weight")).observation_ == 1.0).all()
+    assert (known.fit(StudyData.of(Y, T, missing_outcome="weight")).observation_ == 1.0).all()
     with pytest.raises(InputError, match="model_observation must be 'auto' or a scikit-learn estimator"):
-        RewardEstimator(model_observation="logit").fit(StudyColumns(Y, T, missing_outcome="weight"))
+        RewardEstimator(model_observation="logit").fit(StudyData.of(Y, T, missing_outcome="weight"))
 
 
 def test_expected_outcomes_from_elsewhere_are_read_by_their_labels_and_asked_for(rng):
@@ -635,7 +634,7 @@ def test_expected_outcomes_from_elsewhere_are_read_by_their_labels_and_asked_for
     whole = Y.copy()
     Y[::7] = np.nan
     model = RewardEstimator(random_state=0, cv=2).fit(
-        StudyColumns(Y, T, X=X, regression=elsewhere, missing_outcome="weight")
+        StudyData.of(Y, T, X=X, regression=elsewhere, missing_outcome="weight")
     )
     own = model.predict_own_outcomes(Y, T, X=X, regression=elsewhere[["d", "c"]])
     assert own.equals(model.predict_own_outcomes(Y, T, X=X, regression=elsewhere))
@@ -648,10 +647,10 @@ def test_expected_outcomes_from_elsewhere_are_read_by_their_labels_and_asked_for
     with pytest.raises(InputError, match="only where outcomes may be missing"):
         model.predict_own_outcomes(whole, T, X=X, regression=elsewhere)
     times = RewardEstimator(random_state=0).fit(
-        StudyColumns(TIME, ARM, event=EVENT, regression=np.ones((len(TIME), 2)))
+        StudyData.of(TIME, ARM, event=EVENT, regression=np.ones((len(TIME), 2)))
     )
     with pytest.raises(InputError, match="regression was given row by row at fit"):
-        times.predict_rewards(StudyColumns(TIME, ARM, event=EVENT))
+        times.predict_rewards(StudyData.of(TIME, ARM, event=EVENT))
 
 
 def test_refits_of_causes_of_which_one_row_was_censored(rng):
@@ -665,7 +664,7 @@ def test_refits_of_causes_of_which_one_row_was_censored(rng):
         estimate = values.estimates[f"always {arm}"]
         assert abs(estimate.value - lost[arm == T].mean()) < 3 * estimate.standard_error
     with pytest.raises(InputError, match="nobody was censored"):
-        RewardEstimator().fit(StudyColumns(time, T, X=X, event=np.maximum(cause, 1), cause=1, horizon=8.0))
+        RewardEstimator().fit(StudyData.of(time, T, X=X, event=np.maximum(cause, 1), cause=1, horizon=8.0))
 
 
 # --- rewards far outside of what the target can be ---
@@ -680,7 +679,7 @@ def test_rewards_of_who_was_unlikely_to_be_followed_are_said_once(rng):
     time, event = np.minimum(until, censoring), until <= censoring
     model, asked = RewardEstimator(random_state=0), {"X": X, "event": event, "propensity": 0.5, "target": "survival"}
     with pytest.warns(OverlapWarning, match="choose an earlier horizon or raise min_observed") as heard:
-        model.fit(StudyColumns(time, T, horizon=3.0, **asked))
+        model.fit(StudyData.of(time, T, horizon=3.0, **asked))
     assert len(heard) == 1
     found = model.extreme_rewards_
     own = np.where(T == "c", model.rewards_["c"], model.rewards_["d"])
@@ -691,7 +690,7 @@ def test_rewards_of_who_was_unlikely_to_be_followed_are_said_once(rng):
     assert f"the target lies between 0 and 1: {found.n} of {n} rows" in str(found) and found.share > 0.1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert model.fit(StudyColumns(time, T, horizon=1.0, **asked)).extreme_rewards_.n == 0
+        assert model.fit(StudyData.of(time, T, horizon=1.0, **asked)).extreme_rewards_.n == 0
         assert str(model.extreme_rewards_) == ""
         assert model.fit(np.minimum(until, 9.0), T, X=X).extreme_rewards_ is None
 
@@ -706,7 +705,7 @@ def test_rewards_of_who_was_unlikely_to_be_treated_are_said(rng):
     Y[::9] = np.nan
     Y[np.flatnonzero((X[:, 0] > 1.2) & (T == 1))] = 9.0
     with pytest.warns(OverlapWarning, match="unlikely to get their treatment.*crump_trimming") as heard:
-        RewardEstimator(random_state=0).fit(StudyColumns(Y, T, X=X, propensity=chance, missing_outcome="weight"))
+        RewardEstimator(random_state=0).fit(StudyData.of(Y, T, X=X, propensity=chance, missing_outcome="weight"))
     assert len(heard) == 1 and "horizon" not in str(heard[0].message)
 
 
@@ -720,12 +719,12 @@ def test_horizons_count_known_outcomes_and_not_those_at_risk():
     first = T == 1
     assert ((event == 1) | (time >= 365))[first].sum() == 68 and (time >= 365)[first].sum() == 0
     model = RewardEstimator(method="ipw", random_state=0)
-    rewards = model.fit_predict(StudyColumns(time, T, event=event, horizon=365, propensity=0.5))
+    rewards = model.fit_predict(StudyData.of(time, T, event=event, horizon=365, propensity=0.5))
     assert rewards.shape == (n, 2) and np.isfinite(rewards.to_numpy()).all()
     # Nobody was censored: by default the outcome is the whole time, and not the time up to its ninth decile.
-    model.fit(StudyColumns(time, T, event=np.ones(n), propensity=0.5))
+    model.fit(StudyData.of(time, T, event=np.ones(n), propensity=0.5))
     assert model.horizon_ == min(time[arm == T].max() for arm in (1, 2))
     # A tenth of an arm is censored early, and then nobody is followed: not known, and refused.
     event[np.flatnonzero(first)[:12]], time[np.flatnonzero(first)[:12]] = 0, 1.0
     with pytest.raises(InputError, match=r"outcomes of 1[23] of its 69 rows are unknown"):
-        model.fit(StudyColumns(time, T, event=event, horizon=365, propensity=0.5))
+        model.fit(StudyData.of(time, T, event=event, horizon=365, propensity=0.5))

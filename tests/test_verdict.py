@@ -13,7 +13,6 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, RewardEstimator, cross_val_policy_value
 from policytree.cli.controls import control_among
-from policytree.common.study_columns import by_columns
 from policytree.data.controls import recognised_control
 from policytree.evaluation.estimates import mean_estimate
 from policytree.evaluation.inference.best_arm import compare_with_best_arm
@@ -23,6 +22,7 @@ from policytree.evaluation.policy_value.gate import Gate
 from policytree.evaluation.policy_value.verdict import Reason, Rules, decide, recommends
 from policytree.report.sections.values import other_interval
 from policytree.trees.text import rule_sentence
+from policytree.weighting.study_data import by_columns
 
 ARMS = ("always a", "always b", "always c")
 TREE, QUO = "policy tree", "status quo"

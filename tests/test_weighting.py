@@ -18,7 +18,7 @@ from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 
@@ -49,7 +49,7 @@ class Wrong(RegressorMixin, BaseEstimator):
 
 
 def test_aipw_by_hand():
-    observed = observe([1.0, 4.0], ["a", "b"])
+    observed = StudyData.of([1.0, 4.0], ["a", "b"])
     nuisances = Nuisances(np.array([[0.5, 2.0], [1.0, 3.0]]), np.array([[0.25, 0.75], [0.5, 0.5]]))
     got = DoublyRobust().rewards(observed, nuisances)
     # row 0: 0.5 + (1 - 0.5) / 0.25 = 2.5; row 1: 3 + (4 - 3) / 0.5 = 5
@@ -63,7 +63,7 @@ def test_unbiased_with_true_propensities(rng, outcome_model_is_right):
     for _ in range(1_000):
         _, T, Y, p, means = confounded(rng, 200)
         m = means if outcome_model_is_right else np.zeros_like(means)
-        draws.append(DoublyRobust().rewards(observe(Y, T), Nuisances(m, p)).mean(axis=0))
+        draws.append(DoublyRobust().rewards(StudyData.of(Y, T), Nuisances(m, p)).mean(axis=0))
     z = (np.mean(draws, axis=0) - truth) / (np.std(draws, axis=0) / np.sqrt(len(draws)))
     assert (np.abs(z) < 3.5).all()
 

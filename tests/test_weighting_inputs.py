@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator
-from policytree.common.study_columns import StudyColumns
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting import (
     LogitPropensity,
@@ -24,6 +23,7 @@ from policytree.weighting import (
 from policytree.weighting.costs import subtract_costs
 from policytree.weighting.label_weights import cost_matrix_losses
 from policytree.weighting.registry import SCHEMES
+from policytree.weighting.study_data import StudyData
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 
@@ -277,7 +277,7 @@ def test_polars_goes_through_from_data_to_tree(rng):
     fees = row_costs(frame, {"drug": lambda d: 0.01 * d["age"], "placebo": 0.0})
     np.testing.assert_allclose(subtract_costs(pl.from_pandas(rewards), fees), rewards - fees)
     tree = DRPolicyTree(LinearRegression(), direction="maximize", max_depth=1, random_state=0)
-    tree.fit(StudyColumns(frame["pain"], frame["arm"], **arguments, sample_treatment_costs=pl.from_pandas(fees)))
+    tree.fit(StudyData.of(frame["pain"], frame["arm"], **arguments, sample_treatment_costs=pl.from_pandas(fees)))
     text = tree.export_text()
     assert "third" in text and "drug" in text and "placebo" in text
     assert set(tree.predict(X)) == {"drug", "placebo"}

@@ -22,7 +22,7 @@ from policytree.weighting import MatchingRewards
 from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.registry import SCHEMES
 from policytree.weighting.scheme import Nuisances
-from policytree.weighting.study_data import observe
+from policytree.weighting.study_data import StudyData
 
 LINEAR = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression()}
 
@@ -43,7 +43,7 @@ def test_unbiased_with_true_nuisances(name, rng):
     draws = []
     for _ in range(2_000):
         _, T, Y, p, means = three_arms(rng, 150)
-        draws.append(SCHEMES[name].rewards(observe(Y, T), Nuisances(means, p)).mean(axis=0))
+        draws.append(SCHEMES[name].rewards(StudyData.of(Y, T), Nuisances(means, p)).mean(axis=0))
     # the self-normalised estimate is a ratio, biased by O(1/n): allow that much
     slack = 0.01 if name == "ipw_normalized" else 0.0
     error = np.abs(np.mean(draws, axis=0) - [0.0, 2.0, 1.0])
@@ -110,7 +110,7 @@ def test_end_to_end_with_cross_fitted_models(name, rng):
 
 
 def test_inverse_propensity_by_hand():
-    observed = observe([2.0, 4.0, 6.0], ["a", "b", "a"])
+    observed = StudyData.of([2.0, 4.0, 6.0], ["a", "b", "a"])
     p = np.array([[0.5, 0.5], [0.2, 0.8], [0.25, 0.75]])
     plain = InversePropensity().rewards(observed, Nuisances(propensity=p))
     assert plain.tolist() == [[4.0, 0.0], [0.0, 5.0], [24.0, 0.0]]
@@ -122,12 +122,12 @@ def test_self_normalised_rewards_move_with_the_outcome_and_honour_weights(rng):
     _, T, Y, p, _ = three_arms(rng, 200)
     w = rng.integers(1, 4, size=200)
     scheme, nuisances = InversePropensity(normalized=True), Nuisances(propensity=p)
-    rewards = scheme.rewards(observe(Y, T, sample_weight=w), nuisances)
-    shifted = scheme.rewards(observe(Y + 100.0, T, sample_weight=w), nuisances)
+    rewards = scheme.rewards(StudyData.of(Y, T, sample_weight=w), nuisances)
+    shifted = scheme.rewards(StudyData.of(Y + 100.0, T, sample_weight=w), nuisances)
     np.testing.assert_allclose(shifted, rewards + 100.0, atol=1e-9)
-    np.testing.assert_allclose(scheme.rewards(observe(np.ones(200), T), nuisances), 1.0)
+    np.testing.assert_allclose(scheme.rewards(StudyData.of(np.ones(200), T), nuisances), 1.0)
     twice = np.repeat(np.arange(200), w)
-    repeated = scheme.rewards(observe(Y[twice], T[twice]), Nuisances(propensity=p[twice]))
+    repeated = scheme.rewards(StudyData.of(Y[twice], T[twice]), Nuisances(propensity=p[twice]))
     np.testing.assert_allclose(repeated, rewards[twice])
 
 
@@ -136,14 +136,14 @@ def test_self_normalised_standard_error_is_that_of_the_ratio(rng):
     means, errors = [], []
     for _ in range(400):
         _, T, Y, p, _ = three_arms(rng, 400)
-        r = InversePropensity(normalized=True).rewards(observe(Y + 5.0, T), Nuisances(propensity=p))
+        r = InversePropensity(normalized=True).rewards(StudyData.of(Y + 5.0, T), Nuisances(propensity=p))
         means.append(r.mean(axis=0))
         errors.append(r.std(axis=0) / 20)
     np.testing.assert_allclose(np.mean(errors, axis=0), np.std(means, axis=0), rtol=0.12)
 
 
 def test_self_normalised_weights_need_every_treatment():
-    observed = observe([1.0, 2.0], [0, 0], treatments=np.array([0, 1]))
+    observed = StudyData.of([1.0, 2.0], [0, 0], treatments=np.array([0, 1]))
     with pytest.raises(InputError, match="No row has treatment 1"):
         InversePropensity(normalized=True).rewards(observed, Nuisances(propensity=np.full((2, 2), 0.5)))
 
@@ -213,7 +213,7 @@ def test_external_predictions_replace_both_models(rng):
     assert fitted.folds_ is None
     assert fitted.models_regression_ is None
     np.testing.assert_array_equal(fitted.regression_.to_numpy(), means)
-    expected = SCHEMES["dr"].rewards(observe(Y, T), Nuisances(means, p))
+    expected = SCHEMES["dr"].rewards(StudyData.of(Y, T), Nuisances(means, p))
     np.testing.assert_array_equal(fitted.rewards_.to_numpy(), expected)
     again = fitted.predict_rewards(Y, labels[T], propensity=p, regression=means)
     np.testing.assert_array_equal(again.to_numpy(), expected)

@@ -57,7 +57,6 @@ from policytree.study_check.findings import CENSORED, KNOWS_EVENT, RARE_CATEGORI
 from policytree.study_check.names import is_time
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.stacked import study_mask
-from policytree.weighting.target_arguments import with_target
 
 Written = list[tuple[Path, str]]  # paths and purposes
 Show = Callable[[Written], None]
@@ -262,7 +261,7 @@ def _refuse_few_events(job: Job, study: Study) -> None:
     k = int(counts.argmin())
     if counts[k] < FEWEST_EVENTS:
         raise InputError(
-            f"{what.capitalize()} {seen.treatments[k]!s} has {counts[k]} events up to horizon={times.horizon:g}, but "
+            f"{what.capitalize()} {seen.treatments[k]!s} has {counts[k]} events up to {times.said}, but "
             f"parts of the rows need some, for which {FEWEST_EVENTS} in all are enough; choose a later --horizon, "
             f"merge it with another {what}, leave its rows out, or do without a held-out value, --no-value."
         )
@@ -319,15 +318,14 @@ def _compute(job: Job, study: Study, origin: Origin, described: Described, inter
 
 def _training_leaves(study: Study, estimator: DRPolicyTree) -> pd.DataFrame:
     """The leaves, by the rows that chose the tree."""
-    taken, both = ("Y", "T", "X", "W", "groups", "sample_weight", "target_X", "target_W"), study.fit_arguments()
-    if study.population is not None:
-        both = with_target({name: both[name] for name in taken if name in both})
-    rewards, rows_of = estimator.rewards_, {name: both[name] for name in ("T", "groups", "sample_weight")}
-    if both.get("study") is None:  # the people of the target are those of the study
-        return leaf_summary(estimator, study.X, rewards, **rows_of)
-    of_study = both["study"]
-    rewards, rows_of["sample_weight"] = estimator.reward_estimator_.per_person(rewards, both["sample_weight"], of_study)
-    return leaf_summary(estimator, both["X"], rewards, study=of_study, **rows_of)
+    data, rewards = study.data, estimator.rewards_
+    received, groups = data.T, data.labels
+    if data.study is None:  # the people of the target are those of the study
+        return leaf_summary(estimator, study.X, rewards, T=received, groups=groups, sample_weight=data.sample_weight)
+    rewards, weight = estimator.reward_estimator_.per_person(rewards, data.learning_weight, data.study)
+    return leaf_summary(
+        estimator, data.X, rewards, T=received, groups=groups, sample_weight=weight, study=data.study
+    )  # fmt: skip
 
 
 def _values(job: Job, study: Study, estimator, honest, steps: Steps) -> PolicyValueTable:

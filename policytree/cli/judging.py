@@ -153,7 +153,7 @@ def _gated(
     opinions: tuple[SecondOpinion, ...], concealed: Hidden | None,
 ) -> Verdict:  # fmt: skip
     """A verdict through all gates."""
-    given = given_chances(study.observed, study.fit_arguments()["propensity"])
+    given = given_chances(study.observed, study.observed.propensity)
     drawn = bool(study.randomized) or fitted.models_propensity_ is None
     evidence = Evidence(
         study.observed, study.ways, described.check, given, check, drawn, verdict.rule, opinions, concealed
@@ -165,9 +165,9 @@ def _hidden(study: Study, rules: Mapping[str, np.ndarray], fitted: RewardEstimat
     """How far what the verdict says moves where covariates are hidden; None where treatments were drawn by lot."""
     if study.randomized or fitted.models_propensity_ is None or study.observed.instrument is not None:
         return None
-    seen, fit = study.observed, {name: value for name, value in study.fit_arguments().items() if name != "propensity"}
+    seen = replace(study.data, propensity=None)
     given = codes_of(seen.treatments, rules[POLICY], POLICY)
-    return hidden(verdict, [given], np.arange(seen.n), seen, fitted, MOST_BENCHMARKS, fit)
+    return hidden(verdict, [given], np.arange(seen.n), seen, fitted, MOST_BENCHMARKS)
 
 
 def _with_design(options: StudyOptions, design: Mapping[str, Any], frame: pd.DataFrame) -> StudyOptions:
@@ -301,8 +301,7 @@ def _costs(study: Study, rewards: pd.DataFrame) -> np.ndarray:
 
 def _rows(study: Study) -> dict[str, Any]:
     """Clusters and weights, as comparisons take them."""
-    given = study.data_arguments()
-    return {name: given[name] for name in ("groups", "sample_weight")}
+    return {"groups": study.observed.labels, "sample_weight": study.observed.sample_weight}
 
 
 def _others(rules: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -87,7 +87,7 @@ def check_outcome_options(options: StudyOptions) -> None:
     if options.missing_outcome not in (None, REFUSE, WEIGHT):
         raise InputError(f"--missing-outcome must be {REFUSE} or {WEIGHT}; got {quoted(options.missing_outcome)}.")
     if options.event_column is None:
-        for name in ("horizon", "target", "cause", "entry_column"):
+        for name in (asked for asked in OF_TIMES.values() if asked not in ("event", "event_column")):
             if getattr(options, name) is not None:
                 raise InputError(
                     f"{option(name)} is about times to an event; name the column that says how the times in "
@@ -139,13 +139,11 @@ def notes_of_times(times: TimeToEvent, options: StudyOptions) -> list[str]:
     others = f", an event of another cause in {counts[2]:,}" if counts[2] else ""
     notes = [
         f"The event ({what}) was seen in {counts[1]:,} of {n:,} rows{others}; {counts[0]:,} are censored, "
-        f"{int(times.censored.sum()):,} of them before {outcome} = {times.horizon:,.6g}, the horizon."
+        f"{int(times.censored.sum()):,} of them before {outcome} = {times.until()}, the horizon."
     ]
     if times.default_horizon:
         notes.append(
-            f"Nobody named the horizon: it is {outcome} = {times.horizon:,.6g}, the last time at which a tenth of the "
-            "rows of every treatment is still followed, or 95% of their outcomes are known. --horizon names another "
-            "one."
+            f"Nobody named the horizon: it is {outcome} = {times.until()}, {times.chosen}. --horizon names another one."
         )
     if options.direction is None and times.target.name in (RMST, SURVIVAL):
         more = "A longer time" if times.target.name == RMST else "A larger share"

@@ -43,7 +43,6 @@ from policytree.evaluation.targeting.rate import rank_average_treatment_effect
 from policytree.exceptions import InputError
 from policytree.study.study import Study
 from policytree.weighting.costs import treatment_costs
-from policytree.weighting.target_arguments import with_target
 
 # With more rows, refitting everything takes minutes: it is then done only on request.
 STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
@@ -267,12 +266,9 @@ def _target(fitted: Fitted) -> list[Any]:
     study, found = fitted.study, list[Any]()
     rewards = fitted.estimator.reward_estimator_
     if fitted.honest is None and rewards.participation_ is not None:
-        data = study.fit_arguments()
-        asked = ("Y", "X", "W", "sample_weight", "target_X", "target_W")
-        both = with_target({name: data[name] for name in asked if name in data})
-        found.append(
-            target_overlap(rewards, both["X"], W=both["W"], study=both["study"], sample_weight=both["sample_weight"])
-        )
+        both = study.data
+        assert both.study is not None, "there are other people"
+        found.append(target_overlap(rewards, both.X, W=both.W, study=both.study, sample_weight=both.learning_weight))
     if fitted.values is not None and fitted.values.observed.study is not None:
         found.append(transport_sensitivity(fitted.values))
     return found
@@ -331,11 +327,12 @@ def _front(job: Job, fitted: Fitted) -> ParetoPath:
 
 def _rows(fitted: Fitted) -> dict[str, Any]:
     """What a tree is fitted with beside X and rewards, of the rows that chose it."""
-    rows, out = fitted.learning, {}
-    for name, values in fitted.study.arguments().items():
-        if name in ("T", "sample_weight") and values is not None:
-            out[name] = values.iloc[rows]
-        elif name in ("sample_treatment_costs", "budget_costs") and values is not None:
+    rows, data, out = fitted.learning, fitted.study.observed, dict[str, Any]()
+    out["T"] = data.received(rows)
+    if data.sample_weight is not None:
+        out["sample_weight"] = data.sample_weight[rows]
+    for name in ("sample_treatment_costs", "budget_costs"):
+        if (values := getattr(data, name)) is not None:
             out[name] = {k: cost.iloc[rows] if hasattr(cost, "iloc") else cost for k, cost in values.items()}
     return out
 

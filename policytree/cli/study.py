@@ -49,7 +49,11 @@ UNNAMED = (
     "chosen."
 )
 # Options that say how outcomes and treatments were observed, beside --event; a saved tree keeps them by these names.
-OUTCOME_OPTIONS = ("event_column", "horizon", "target", "cause", "entry_column", "missing_outcome", "instrument")
+OUTCOME_OPTIONS = (
+    *(each for each in KINDS["TimeToEvent"].values() if each != "event"),
+    "missing_outcome",
+    "instrument",
+)
 GAPLESS = ("treatment", "outcome", "cluster", "weights", "event_column", "entry_column", "instrument")
 
 

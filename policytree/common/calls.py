@@ -1,4 +1,4 @@
-"""Both orders of arguments (EconML's and scikit-learn's), and clear errors for calls that Python would refuse."""
+"""Studies in the place of columns, both orders of arguments, and clear errors for calls that Python would refuse."""
 
 from __future__ import annotations
 
@@ -33,65 +33,18 @@ SAID_BY_STUDY = {
 }
 
 
-class CallArguments(ABC):
-    """A value that stands for several arguments of a call, as a study does for Y, T, X and the rest."""
+class StudyLike(ABC):
+    """What calls take in the place of Y, T, X and the rest: a study, or its checked columns."""
 
+    @property
+    def says_potential_outcomes(self) -> bool:
+        """Whether it says what every treatment would bring, or labels, and not what was observed."""
+        return False
+
+    @property
     @abstractmethod
-    def data_arguments(self) -> dict[str, Any]:
-        """Arguments that say what was observed; a call that does not take one of them cannot be made."""
-
-    @abstractmethod
-    def arguments(self) -> dict[str, Any]:
-        """The same, and arguments that a call is given only if it takes them."""
-
-    @abstractmethod
-    def told(self, value: Any) -> Any:
-        """Another argument of the call; of an estimator a copy that knows what the study says of estimators."""
-
-
-def takes_study(function: Callable[..., R]) -> Callable[..., R]:
-    """Decorator of functions ``(..., Y, T, *, X, ...)``: a study by position stands for Y, T and all it knows.
-
-    Raises
-    ------
-    InputError
-        If the study says what an argument by name says as well, or something that the function does not take.
-    """
-    parameters = inspect.signature(function).parameters
-    positional = [p.name for p in parameters.values() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> R:
-        _refuse_said_by_study(name, kwargs)
-        if unknown := kwargs.keys() - shown.keys():
-            raise TypeError(f"{name}() got an unexpected keyword argument {min(unknown)!r}")
-        if not args or not isinstance(args[-1], CallArguments):
-            return function(*args, **kwargs)
-        before = {each: args[-1].told(value) for each, value in zip(positional, args[:-1], strict=False)}
-        return function(**before, **_of_study(args[-1], name, parameters, kwargs))
-
-    shown = inspect.signature(_with_signature(called, function)).parameters
-    return called
-
-
-def takes_whole_study(function: Callable[..., R]) -> Callable[..., R]:
-    """Decorator of functions ``(..., Y, T, *, X, ...)`` that read a study themselves, by its names as well.
-
-    Raises
-    ------
-    InputError
-        If an argument by name is one that only a study says.
-    """
-    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
-
-    @functools.wraps(function)
-    def called(*args: Any, **kwargs: Any) -> R:
-        _refuse_said_by_study(name, kwargs)
-        return function(*args, **kwargs)
-
-    called.takes_study = True  # type: ignore[attr-defined]
-    return called
+    def data(self) -> Any:
+        """The columns by their roles, checked (:class:`policytree.weighting.study_data.StudyData`)."""
 
 
 def _refuse_said_by_study(name: str, given: Mapping[str, Any]) -> None:
@@ -103,27 +56,10 @@ def _refuse_said_by_study(name: str, given: Mapping[str, Any]) -> None:
             )
 
 
-def _with_signature(called: Callable[..., R], function: Callable[..., R]) -> Callable[..., R]:
-    """A wrapper that shows the arguments that it takes: those of the function but for what only a study says."""
-    known = inspect.signature(function)
-    hidden = (*SAID_BY_STUDY, *(p.name for p in known.parameters.values() if p.kind is Parameter.VAR_KEYWORD))
-    shown = [p for p in known.parameters.values() if p.name not in hidden]
-    called.__signature__ = known.replace(parameters=shown)  # type: ignore[attr-defined]
-    called.takes_study = True  # type: ignore[attr-defined]
-    return called
-
-
-def _of_study(
-    study: CallArguments, name: str, parameters: Mapping[str, Parameter], beside: Mapping[str, Any]
-) -> dict[str, Any]:
+def _of_study(study: Any, name: str, parameters: Mapping[str, Parameter], beside: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call that a study stands for, with those beside it."""
     needed, offered = study.data_arguments(), study.arguments()
     open_ended = any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values())
-    if "Y" in parameters and "Y" not in needed:
-        raise InputError(
-            f"{name} takes outcomes and treatments as they were observed, and this study says what every treatment "
-            "brings; name treatment and outcome."
-        )
     for each in beside:
         if offered.get(each) is not None:
             raise InputError(f"{name} is given a study, which says {each} already; leave {each} out.")
@@ -135,7 +71,7 @@ def _of_study(
     return {**more, **taken, **beside}
 
 
-def either_order(method: Callable[..., R]) -> Callable[..., R]:
+def either_order(method: Callable[..., R], takes_study: bool = False) -> Callable[..., R]:
     """Decorator of methods ``(self, Y, T, *, X, ...)``, EconML's order: they take scikit-learn's as well.
 
     ``Pipeline`` and cross-validation call ``(X, Y, T=T, ...)``. Two arguments by position are X and Y exactly where
@@ -155,8 +91,10 @@ def either_order(method: Callable[..., R]) -> Callable[..., R]:
     @functools.wraps(method)
     def checked(self: Any, *args: Any, **kwargs: Any) -> R:
         _refuse_said_by_study(name, kwargs)
-        if len(args) == 1 and isinstance(args[0], CallArguments):
-            return method(self, **_of_study(args[0], name, inspect.signature(method).parameters, kwargs))
+        if len(args) == 1 and isinstance(args[0], StudyLike):
+            if not takes_study:
+                raise InputError(f"{name} takes columns and no study; write {name}(study.Y, study.T, X=study.X).")
+            return method(self, args[0], **(dict.fromkeys(needed[1:]) | kwargs))
         if len(args) > 2:
             call = ", ".join(["Y", "T", *(f"{each}={each}" for each in named[: len(args) - 2])])
             raise InputError(
@@ -169,7 +107,11 @@ def either_order(method: Callable[..., R]) -> Callable[..., R]:
             raise InputError(_neither_order(name, len(args), [each for each in "YTX" if each in kwargs], needed))
         return method(self, **given, **kwargs)
 
-    return _with_signature(checked, method)
+    checked.takes_study = takes_study  # type: ignore[attr-defined]
+    return checked
+
+
+study_or_either_order = functools.partial(either_order, takes_study=True)  # of methods that read a study by themselves
 
 
 def takes_study_as_table(fit: Callable[..., R]) -> Callable[..., R]:
@@ -185,10 +127,10 @@ def takes_study_as_table(fit: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(fit)
     def called(self: Any, *args: Any, **kwargs: Any) -> R:
-        if len(args) != 1 or not isinstance(args[0], CallArguments):
+        if len(args) != 1 or not isinstance(args[0], StudyLike):
             return fit(self, *args, **kwargs)
-        study = args[0]
-        if "Y" in study.data_arguments():
+        study: Any = args[0]
+        if not study.says_potential_outcomes:
             raise InputError(
                 f"{type(self).__name__} takes a study whose outcome is Rewards([...]) or a Label(...), and that of "
                 "this one is to be learnt from; DRPolicyTree().fit(study) does so."

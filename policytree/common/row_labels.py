@@ -70,7 +70,7 @@ def aligns_rows(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
-def aligned_rows(given: Mapping[str, Any]) -> dict[str, Any]:
+def aligned_rows(given: Mapping[str, Any], stacklevel: int = 4) -> dict[str, Any]:
     """Arguments by name with their rows in one order, that of the first with labels in the order of ``ROWS``.
 
     The same labels in the same order, and whatever has no labels, pass as they are; a Y without labels gets them.
@@ -102,7 +102,7 @@ def aligned_rows(given: Mapping[str, Any]) -> dict[str, Any]:
     ):
         out["Y"] = _labelled(out["Y"], labels)
     for family in FAMILIES:
-        out |= aligned({name: out[name] for name in family if name in out}, stacklevel=4)
+        out |= aligned({name: out[name] for name in family if name in out}, stacklevel=stacklevel)
     return out
 
 

@@ -156,9 +156,9 @@ def numbers(
     series = as_series(values, argument)
     _check_length(series, n, of)
     _refuse_missing(series, remedy)
+    if series.dtype.kind == "c":
+        raise InputError(f"Complex data not supported: {series.name} holds complex numbers; give real ones.")
     try:
-        if series.dtype.kind == "c":
-            raise TypeError
         out = series.astype(np.float64)
     except OverflowError as error:
         raise InputError(f"{series.name} holds integers that no floating-point number can be; divide them.") from error

@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from policytree.common.calls import CallArguments, takes_study_as_table
+from policytree.common.calls import StudyLike, takes_study_as_table
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import refuse_odd_arrays, sorted_labels, weights
@@ -106,7 +106,7 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     @takes_study_as_table
     @aligns_rows
     def fit(
-        self, X: Table | EncodedData | CallArguments, y: Column | None = None, sample_weight: Column | None = None
+        self, X: Table | EncodedData | StudyLike, y: Column | None = None, sample_weight: Column | None = None
     ) -> Self:
         """Find the tree.
 

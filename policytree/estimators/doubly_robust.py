@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, Self, Unpack, overload
 
 import numpy as np
@@ -14,13 +12,10 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import CallArguments, either_order
+from policytree.common.calls import StudyLike, study_or_either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.model_count import more_models_follow
-from policytree.common.row_labels import aligns_rows
-from policytree.common.study_columns import by_columns
 from policytree.common.typing import BesideArguments, Column, PerTreatment, Table
-from policytree.common.validation import arm_column, sorted_labels
 from policytree.constraints.checks import check_constraints
 from policytree.constraints.people import further_outcomes
 from policytree.data.feature_encoder import FeatureEncoder
@@ -37,12 +32,11 @@ from policytree.study_check.directions import agreed_direction, direction_of, na
 from policytree.trees.tree import Tree
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.instrument import COMPLIERS
+from policytree.weighting.new_rows import known_at_fit
 from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
 from policytree.weighting.reward_estimator import RewardEstimator
-from policytree.weighting.stacked import study_mask
-from policytree.weighting.study_data import observe
-from policytree.weighting.target_arguments import stacks_target
-from policytree.weighting.time_to_event.outcome import is_structured, warn_of_direction
+from policytree.weighting.study_data import StudyData
+from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 
 @shares_documentation(PolicyTree)
@@ -187,16 +181,14 @@ class DRPolicyTree(NotebookView, SearchArguments):
     __metadata_request__score: ClassVar = {"T": True}
 
     @overload
-    def fit(self, study: CallArguments, /) -> Self: ...
+    def fit(self, study: StudyLike, /) -> Self: ...
     @overload
     def fit(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[BesideArguments]) -> Self: ...
     @overload
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[BesideArguments]) -> Self: ...
 
     @shares_documentation(PolicyTree.fit, RewardEstimator.fit)
-    @either_order
-    @aligns_rows
-    @stacks_target
+    @study_or_either_order
     def fit(
         self,
         Y: Column,
@@ -207,23 +199,6 @@ class DRPolicyTree(NotebookView, SearchArguments):
         propensity: PerTreatment | None = None,
         sample_weight: Column | None = None,
         groups: Column | None = None,
-        strata: Column | Table | None = None,
-        sample_treatment_costs: PerTreatment | None = None,
-        budget_costs: PerTreatment | None = None,
-        outcomes: Mapping[str, Any] | None = None,
-        subgroups: Table | None = None,
-        event: Column | None = None,
-        horizon: float | None = None,
-        target: str | None = None,
-        entry: Column | None = None,
-        cause: Any = None,
-        missing_outcome: str = "refuse",
-        instrument: Column | None = None,
-        study: Column | None = None,
-        target_X: Table | None = None,
-        target_W: Table | None = None,
-        target_weights: Column | None = None,
-        direction: str | None = None,
     ) -> Self:
         """Estimate rewards and find the tree: ``fit(study)``, ``fit(Y, T, X=X)``, or scikit-learn's ``fit(X, Y, T=T)``.
 
@@ -256,81 +231,61 @@ class DRPolicyTree(NotebookView, SearchArguments):
             If an argument cannot be used, or the order of arguments is neither of the two; the message names it and
             the remedy.
         """
-        stated = agreed_direction(self.direction, direction)
-        way = direction_of(stated, name_of(Y), times=event is not None or is_structured(Y)).way
+        data = StudyData.read(
+            "fit", Y, T=T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups
+        )
+        stated = agreed_direction(self.direction, data.direction)
+        way = direction_of(stated, name_of(data), times=data.times is not None).way
         tree = plain_tree(self, direction=way)
         tree._check_arguments()  # before minutes of nuisance fits
-        rewards = self._reward_estimator(instrument is not None)
-        if sample_treatment_costs is not None and rewards.estimand == COMPLIERS:
+        rewards = self._reward_estimator(data.instrument is not None)
+        if data.sample_treatment_costs is not None and rewards.estimand == COMPLIERS:
             raise InputError(
                 "sample_treatment_costs would be paid for everybody, but with estimand='compliers' only those who "
                 "follow the instrument count; subtract what was paid from Y instead: Y - cost * (T == treatment)."
             )
-        if Y is None:
-            raise InputError("fit requires y to be passed, but the target y is None: give the outcomes Y.")
-        encoded = tree._table(X, reset=True)
+        encoded = tree._table(data.X, reset=True)
         tree._column_arguments(tree.encoder_.features)
-        arms = arm_column(T)
-        n_rows = len(arms)
-        if study is not None:
-            if self.min_samples_per_treatment not in (AUTO, 0):
-                raise InputError(
-                    "min_samples_per_treatment counts treated rows, and people of the target have no treatment; use "
-                    "min_samples_leaf, which counts rows of study and target together."
-                )
-            arms = arms[study_mask(study, len(arms))].infer_objects()
-        warn_of_direction(cause, horizon, way)
-        labels = sorted_labels(arms.dropna().to_numpy())
-        further = further_outcomes(outcomes)
-        if further and (instrument is not None or study is not None):
+        if data.study is not None and self.min_samples_per_treatment not in (AUTO, 0):
+            raise InputError(
+                "min_samples_per_treatment counts treated rows, and people of the target have no treatment; use "
+                "min_samples_leaf, which counts rows of study and target together."
+            )
+        warn_of_direction(data.times, way)
+        further = further_outcomes(data.outcomes)
+        if further and (data.instrument is not None or data.study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
-        blank = {name: (np.zeros((len(arms), len(labels))), way) for name, (_, way) in further.items()}
-        if len(labels):  # of no treatment at all the rewards tell
-            check_constraints(tree, labels, n_rows, budget_costs, blank, subgroups)
-        self._received = arms.to_numpy()
+        own, labels = data.of_study(), data.treatments
+        blank = {name: (np.zeros((own.n, len(labels))), way) for name, (_, way) in further.items()}
+        check_constraints(tree, labels, data.n, data.budget_costs, blank, data.subgroups)
+        self._received = labels[own.arm]
         if of_any_size(self):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the fit of the rewards reads the same, and warns
-                seen = observe(
-                    Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
-                    target=target, entry=entry, cause=cause, missing_outcome=missing_outcome, instrument=instrument,
-                    study=study, target_X=target_X, target_W=target_W, target_weights=target_weights,
-                )  # fmt: skip
-            tree.set_params(**leaf_sizes(self, seen))
+            tree.set_params(**leaf_sizes(self, data))
         tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
         with _progress(self.verbose):
             with more_models_follow() if further else nullcontext():
-                self.rewards_ = by_columns(
-                    rewards.fit_predict, Y=Y, T=T, X=X, W=W, propensity=propensity, sample_weight=sample_weight,
-                    groups=groups, strata=strata,
-                    event=event, horizon=horizon, target=target, entry=entry, cause=cause,
-                    missing_outcome=missing_outcome, instrument=instrument, study=study, target_X=target_X,
-                    target_W=target_W, target_weights=target_weights,
-                )  # fmt: skip
+                self.rewards_ = rewards.fit(data).rewards_
             self.reward_estimator_ = rewards
             self.outcome_estimators_, of_outcomes = {}, {}
             for name, (column, way) in further.items():
                 own = self._reward_estimator(False)
                 try:
-                    by_columns(
-                        own.fit, Y=column, T=T, X=X, W=W, propensity=propensity, sample_weight=sample_weight,
-                        groups=groups, strata=strata, missing_outcome=missing_outcome,
-                    )  # fmt: skip
+                    own.fit(data.with_outcome(column))
                 except InputError as error:
                     raise InputError(f"outcomes[{name!r}]: {error}") from error
                 self.outcome_estimators_[name] = own
                 of_outcomes[name] = own.rewards_, way
-        per_person, weight = rewards.per_person(self.rewards_, sample_weight, study)
+        per_person, weight = rewards.per_person(self.rewards_, data.learning_weight, data.study)
         self.policy_tree_ = tree.fit(
-            X,
+            data.X,
             per_person,
-            T if study is None else None,  # which min_samples_per_treatment counts, and the target has none
+            data.T if data.study is None else None,  # min_samples_per_treatment counts them, and the target has none
             sample_weight=weight,
-            sample_treatment_costs=sample_treatment_costs,
-            budget_costs=budget_costs,
+            sample_treatment_costs=data.sample_treatment_costs,
+            budget_costs=data.budget_costs,
             outcomes=of_outcomes or None,
-            subgroups=subgroups,
-            groups=groups,
+            subgroups=data.subgroups,
+            groups=data.labels,
         )
         return self
 
@@ -361,7 +316,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         return rewards if rewards.random_state is not None else rewards.set_params(random_state=self.random_state)
 
     @overload
-    def score(self, study: CallArguments, /) -> float: ...
+    def score(self, study: StudyLike, /) -> float: ...
     @overload
     def score(self, Y: Column, T: Column, *, X: Table, **rest: Unpack[BesideArguments]) -> float: ...
     @overload
@@ -369,8 +324,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
     @scored_with_treatments
     @shares_documentation(fit)
-    @either_order
-    @aligns_rows
+    @study_or_either_order
     def score(
         self,
         Y: Column,
@@ -381,11 +335,6 @@ class DRPolicyTree(NotebookView, SearchArguments):
         propensity: PerTreatment | None = None,
         sample_weight: Column | None = None,
         groups: Column | None = None,
-        sample_treatment_costs: PerTreatment | None = None,
-        event: Column | None = None,
-        entry: Column | None = None,
-        instrument: Column | None = None,
-        study: Column | None = None,
     ) -> float:
         """Doubly robust value of the policy on rows that the fit did not see; greater is better.
 
@@ -407,23 +356,15 @@ class DRPolicyTree(NotebookView, SearchArguments):
             If a treatment is unknown, or an argument given at fit is missing.
         """
         check_is_fitted(self, "policy_tree_")
-        self.policy_tree_._table(X, reset=False)  # refuses other columns than those of the fit, as predict does
-        rewards = by_columns(
-            self.reward_estimator_.predict_rewards,
-            Y=Y,
-            T=T,
-            X=X,
-            W=W,
-            propensity=propensity,
-            groups=groups,
-            event=event,
-            entry=entry,
-            instrument=instrument,
-            study=study,
-            sample_weight=None if study is None else sample_weight,
-        )
-        per_person, weight = self.reward_estimator_.per_person(rewards, sample_weight, study)
-        return self.policy_tree_.score(X, per_person, weight, sample_treatment_costs)
+        data = StudyData.read(
+            "score", Y, T=T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
+            **known_at_fit(self.reward_estimator_, Y),
+        )  # fmt: skip
+        self.policy_tree_._table(data.X, reset=False)  # refuses other columns than those of the fit, as predict does
+        unweighted = data if data.study is not None else replace(data, sample_weight=None)
+        rewards = self.reward_estimator_.predict_rewards(unweighted)
+        per_person, weight = self.reward_estimator_.per_person(rewards, data.learning_weight, data.study)
+        return self.policy_tree_.score(data.X, per_person, weight, data.sample_treatment_costs)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

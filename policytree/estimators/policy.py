@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
-from policytree.common.calls import CallArguments, takes_study_as_table
+from policytree.common.calls import StudyLike, takes_study_as_table
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
@@ -150,7 +150,7 @@ class PolicyTree(_FittedPolicy):
     @aligns_rows
     def fit(
         self,
-        X: Table | EncodedData | CallArguments,
+        X: Table | EncodedData | StudyLike,
         rewards: Table | None = None,
         T: Column | None = None,
         *,

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import NestedParameters
 from policytree.common.row_labels import aligns_rows
-from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, is_whole
 from policytree.estimators.doubly_robust import DRPolicyTree
@@ -48,7 +47,7 @@ from policytree.regimes.stages import Stage
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
 from policytree.trees.tree import Tree
 from policytree.weighting.propensities import warn_of_small
-from policytree.weighting.study_data import REFUSE, WEIGHT
+from policytree.weighting.study_data import REFUSE, WEIGHT, by_columns
 
 if TYPE_CHECKING:
     from policytree.plotting.regimes import RegimeDisplay

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from policytree.common.calls import CallArguments
+from policytree.common.calls import StudyLike
 from policytree.data.feature_encoder import as_pandas
 from policytree.diagnostics.population_overlap import TargetOverlap
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
@@ -30,8 +30,8 @@ from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.tree import Tree
 from policytree.weighting.completion import unadjusted
-from policytree.weighting.study_data import StudyData, observe
-from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured
+from policytree.weighting.study_data import StudyData
+from policytree.weighting.time_to_event.outcome import TimeToEvent
 
 RESULTS = (
     PolicyValueTable, HonestLeaves, HeterogeneityTest, Ranking, QiniCurve, BudgetPath, MarginalSensitivity,
@@ -130,13 +130,13 @@ class About:
         )  # fmt: skip
         return replace(own, **{each.name: value for each in fields(self) if (value := getattr(self, each.name))})
 
-    def named_after(self, Y: Any, T: Any) -> About:
+    def named_after(self, data: StudyData) -> About:
         """Return a copy that has the columns' names where names are missing; a structured array has none."""
-        usual = "time" if is_structured(Y) else "outcome"
+        usual = "outcome" if data.times is None else "time"
         return replace(
             self,
-            outcome=self.outcome or str(getattr(Y, "name", None) or usual),
-            treatment=self.treatment or _column_names(T) or "treatment",
+            outcome=self.outcome or str(data.name or usual),
+            treatment=self.treatment or _column_names(data.T) or "treatment",
         )
 
 
@@ -177,7 +177,7 @@ class Described:
 
     @classmethod
     def of(
-        cls, study: CallArguments, about: Mapping[str, Any] | About | None = None, direction: str | None = None
+        cls, study: StudyLike, about: Mapping[str, Any] | About | None = None, direction: str | None = None
     ) -> Described:
         """A study, or columns in its place; what ``about`` leaves open is said by the study, if it has names.
 
@@ -186,20 +186,13 @@ class Described:
         InputError
             If they cannot be used.
         """
-        told = About.of(about)
+        told, data = About.of(about), study.data
         if isinstance(study, Study):
-            study = study if study.population is None else study.replace(population=None)  # its own rows are described
-            told, direction, observed = told.of_study(study), study.ways.way, study.observed
-        else:
-            beside = ("X", "W", "propensity", "regression")
-            observed = observe(**{role: each for role, each in study.data_arguments().items() if role not in beside})
-        every = study.arguments()
-        W = every.get("W")
+            told, direction, data = told.of_study(study), study.ways.way, study.observed  # its own rows are described
         return cls(
-            told.named_after(every["Y"], every["T"]), observed, unadjusted(observed), _frame(every["X"]),
-            None if W is None else _frame(W), direction or "maximize", check_study(study),
-            any(bool(every.get(said)) for said in ("randomized", "known_propensity"))
-            or every.get("propensity") is not None,
+            told.named_after(data), data.arrays(), unadjusted(data.arrays()), _frame(data.X),
+            None if data.W is None else _frame(data.W), direction or "maximize", check_study(data),
+            bool(data.randomized) or data.known_propensity or data.propensity is not None,
         )  # fmt: skip
 
     @property

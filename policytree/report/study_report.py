@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import CallArguments, takes_whole_study
-from policytree.common.study_columns import StudyColumns, study_or_columns
+from policytree.common.calls import StudyLike
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.estimators.policy import PolicyTree
@@ -39,8 +38,9 @@ from policytree.report.sections.survival import survival_section
 from policytree.report.sections.target import target_section
 from policytree.report.sections.tree import fragile_leaves, not_recommended, rule_sections
 from policytree.report.sections.values import values_sections
+from policytree.study.study import Study
 from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
-from policytree.weighting.time_to_event.outcome import is_structured
+from policytree.weighting.study_data import StudyData
 
 SAME = 1e-9  # probabilities that differ by less are the same
 
@@ -116,11 +116,10 @@ class StudyReport(Report):
     'None: without held-out values nobody knows whether this tree is worth using.'
     """
 
-    @takes_whole_study
     def __init__(
         self,
         model: Any,
-        Y: Column | CallArguments,
+        Y: Column | StudyLike,
         T: Column | None = None,
         *,
         X: Table | None = None,
@@ -132,8 +131,8 @@ class StudyReport(Report):
         results: Any = (),
         about: Mapping[str, Any] | About | None = None,
     ):
-        columns = {"T": T, "X": X, "W": W, "groups": groups, "sample_weight": sample_weight}
-        study = _as_fitted(model, study_or_columns("StudyReport", Y, columns))
+        data = StudyData.read("StudyReport", Y, T=T, X=X, W=W, groups=groups, sample_weight=sample_weight)
+        study = _as_fitted(model, Y if isinstance(Y, Study) else data.with_covariates())
         described = Described.of(study, about, getattr(model, "direction", None))
         if offer_costs is not None or treatment_cost:
             results = _with_offer_rule(model, results, study, offer_costs, treatment_cost)
@@ -151,7 +150,9 @@ class StudyReport(Report):
         if not isinstance(model, DRPolicyTree | PolicyTree):
             raise InputError(f"model must be a DRPolicyTree or a PolicyTree; got {type(model).__name__}.")
         check_is_fitted(model, "tree_")
-        _refuse_other_target(study, model)
+        asked = getattr(getattr(model, "reward_estimator_", None), "_asked", None)
+        if asked is not None and study.times is not None:
+            asked.refuse_other(study.times)
         encoded = model.encoder_.encode(study.X)
         self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
         material = Material(study, model, self.tree, encoded, checked_results(results))
@@ -162,9 +163,7 @@ class StudyReport(Report):
         self.content = make_content(material)
 
 
-def _with_offer_rule(
-    model: Any, results: Any, study: CallArguments, offer_costs: Any, treatment_cost: float
-) -> list[Any]:
+def _with_offer_rule(model: Any, results: Any, study: StudyLike, offer_costs: Any, treatment_cost: float) -> list[Any]:
     """The results with the tree over offers, and its held-out value.
 
     Raises
@@ -173,15 +172,15 @@ def _with_offer_rule(
         If there are no offers, or the results have such a tree already.
     """
     found = list(results) if isinstance(results, list | tuple) else [results]
-    if study.data_arguments().get("instrument") is None:
+    if study.data.instrument is None:
         raise InputError(
             "offer_costs and treatment_cost are about offers; give a study with treatment=Offered(...), or leave "
             "them out."
         )
     if any(isinstance(result, OfferRule) for result in found):
         raise InputError("results holds an OfferRule, which knows its costs; leave offer_costs and treatment_cost out.")
-    if isinstance(study, StudyColumns):
-        study = replace(study, propensity=_known_chances(model, len(np.asarray(study.Y))))
+    if isinstance(study, StudyData):
+        study = replace(study, propensity=_known_chances(model, study.n))
     seed = getattr(model, "random_state", None)
     rule = offer_rule(model, study, offer_costs=offer_costs, treatment_cost=treatment_cost, random_state=seed)
     return [*found, rule]
@@ -208,11 +207,12 @@ def _known_chances(model: Any, n: int) -> Any:
     )
 
 
-def _as_fitted(model: Any, study: CallArguments) -> CallArguments:
-    """The study; of columns, with the horizon and the target of the fit where nobody named others."""
-    asked, rewards = study.data_arguments(), getattr(model, "reward_estimator_", None)
-    are_times, offers = asked.get("event") is not None or is_structured(asked["Y"]), asked.get("instrument")
-    if isinstance(study, StudyColumns):
+def _as_fitted(model: Any, study: StudyLike) -> StudyLike:
+    """The study; of columns, with what the fit asked of times where nobody asked otherwise."""
+    rewards = getattr(model, "reward_estimator_", None)
+    data = study.observed if isinstance(study, Study) else study.data
+    are_times, offers = data.times is not None, data.instrument
+    if isinstance(study, StudyData):
         study = replace(study, known_propensity=_known(model))
     if rewards is None:
         if offers is not None:
@@ -226,32 +226,17 @@ def _as_fitted(model: Any, study: CallArguments) -> CallArguments:
         raise InputError(
             "The model was fitted without an instrument; fit it to this study, or leave the offers out here."
         )
-    if rewards.horizon_ is not None and not are_times:
+    if rewards._asked is not None and not are_times:
         raise InputError(
             "The model was fitted to times to an event; give the report that study, with outcome=TimeToEvent(...)."
         )
-    if rewards.horizon_ is None and are_times:
+    if rewards._asked is None and are_times:
         raise InputError(
             "The model was fitted to outcomes that are numbers; fit it to this study, or leave the events out here."
         )
-    if isinstance(study, StudyColumns) and are_times:
-        horizon = rewards.horizon_ if study.horizon is None else study.horizon
-        return replace(study, horizon=horizon, target=study.target or rewards.target_)
+    if isinstance(study, StudyData) and study.times is not None and study.times.default_horizon:
+        return replace(study, times=rewards._asked.of(study.times))
     return study
-
-
-def _refuse_other_target(study: Described, model: Any) -> None:
-    """Refuse to say of one horizon or target what was fitted for another."""
-    rewards = getattr(model, "reward_estimator_", None)
-    if rewards is None or study.times is None or rewards.horizon_ is None:
-        return
-    asked = study.times
-    for name, here, there in (
-        ("horizon", asked.horizon, rewards.horizon_),
-        ("target", asked.target.name, rewards.target_),
-    ):
-        if here != there:
-            raise InputError(f"The model was fitted with {name}={there!r}, the report asks for {here!r}; use the same.")
 
 
 def _known(model: Any) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
 
-from policytree.common.calls import CallArguments
+from policytree.common.calls import StudyLike
 from policytree.common.typing import Table
 from policytree.common.validation import check_choice, place_of, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
@@ -24,9 +23,9 @@ from policytree.study.outcomes import Outcome, as_outcome
 from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
 from policytree.study_check import StudyCheck, check_study
-from policytree.study_check.directions import Direction, agreed_direction, direction_of
+from policytree.study_check.directions import Direction, direction_of, with_direction
 from policytree.weighting.propensities import propensity_matrix
-from policytree.weighting.study_data import StudyData, observe
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.target_arguments import with_target
 
 DIRECTIONS = ("maximize", "minimize")
@@ -40,7 +39,7 @@ COSTS = ("arm_costs", "budget_costs")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
-class Study(CallArguments):
+class Study(StudyLike):
     """Rows of a trial or an observational study, and which columns are what.
 
     It is made once, checked once and passed whole: ``DRPolicyTree().fit(study)``, ``cross_val_policy_value(model,
@@ -246,24 +245,26 @@ class Study(CallArguments):
         FeatureEncoder.fit(self.table[[*self.covariates, *self.confounders]], argument="The table")
         if self.outcome.potential:
             return
-        observed = observe(**self._observed_arguments())
+        observed = StudyData.of(**self._columns())
         self._set(found=observed, outcome=self.outcome.settled(observed))
         known, given = self.propensity, self.treatment
         if isinstance(given, Combined) and isinstance(known, Mapping) and not set(given.of).isdisjoint(known):
             self._set(propensity=given.combined(self.table).propensity(known))  # drawn independently of each other
+            observed = replace(observed, propensity=probabilities(self.propensity, self.table))
+            self._set(found=observed)
         if self.propensity is not None:
             of = self.assigned
             for label in self.propensity if isinstance(self.propensity, Mapping) else ():
                 _refuse_unknown(label, of, "propensity")
             shares = np.bincount(of.arm, minlength=of.n_arms) / of.n
-            propensity_matrix(self._propensity(), of.n, of.treatments, of.what, shares)
+            propensity_matrix(observed.propensity, of.n, of.treatments, of.what, shares)
         if self.control is not None:
             position_of(self.control, observed.treatments, "control")
         for role in COSTS:
             for label in getattr(self, role):
                 _refuse_unknown(label, observed, role)
         if self.population is not None:
-            with_target(self.fit_arguments())
+            with_target(self._columns() | self._of_population())
 
     # --- where its rows are ---
 
@@ -563,49 +564,45 @@ class Study(CallArguments):
 
     # --- what calls take ---
 
-    def data_arguments(self) -> dict[str, Any]:
-        """``Y, T, sample_weight, groups, strata``, how outcomes and treatments were observed, and other people."""
-        of_population = (
-            {} if self.population is None else self.population.arguments(self.table, self.covariates, self.confounders)
-        )
-        return self._observed_arguments() | of_population
+    @property
+    def data(self) -> StudyData:
+        """``observed``, with the people of another population below the study's own."""
+        if self.population is None:
+            return self.observed
+        return StudyData.of(**self._columns(), **self._of_population())
 
-    def fit_arguments(self) -> dict[str, Any]:
-        """What nuisance models take: the same with ``X``, ``W`` and ``propensity``."""
-        return self.data_arguments() | {"X": self.X, "W": self.W, "propensity": self._propensity()}
+    def _of_population(self) -> dict[str, Any]:
+        assert self.population is not None, "there is one"
+        return self.population.arguments(self.table, self.covariates, self.confounders)
 
-    def arguments(self) -> dict[str, Any]:
-        """The same with all that learning and judging a rule takes: costs, further outcomes, groups, the control."""
+    def _columns(self) -> dict[str, Any]:
+        """The study's own rows as :meth:`StudyData.of` takes them."""
         table = self.table
+        further = {name: (table[name].astype(np.float64), way) for name, way in self.further_outcomes.items()}
         return {
-            **self.fit_arguments(),
+            **self.data_arguments(),
+            "X": self.X,
+            "W": self.W,
+            "propensity": probabilities(self.propensity, table),
             "sample_treatment_costs": self.by_label(self.arm_costs) or None,
             "budget_costs": self.by_label(self.budget_costs) or None,
-            "outcomes": {name: (table[name].astype(np.float64), way) for name, way in self.further_outcomes.items()}
-            or None,
+            "outcomes": further or None,
             "subgroups": table[list(self.subgroups)] if self.subgroups else None,
             "control": self.control,
             "randomized": self.randomized,
             "direction": self.direction,
             "unit": self.unit,
-            "known_propensity": self.propensity is not None,
         }
 
-    def told(self, value: Any) -> Any:
-        """An estimator with the direction of the study, where it has none of its own; anything else as it is.
+    # --- what fits of rewards, or of labels, take ---
 
-        Raises
-        ------
-        InputError
-            If the estimator has another direction.
-        """
-        if self.direction is None or not isinstance(value, BaseEstimator) or "direction" not in value.get_params(False):
-            return value
-        way = agreed_direction(value.get_params(False)["direction"], self.direction)
-        return copy.copy(value).set_params(direction=way)  # a copy that stays fitted
+    @property
+    def says_potential_outcomes(self) -> bool:
+        """Whether the outcome is what every treatment would bring, or a label, and not what was observed."""
+        return self.outcome.potential
 
-    def _observed_arguments(self) -> dict[str, Any]:
-        """What :func:`observe` takes."""
+    def data_arguments(self) -> dict[str, Any]:
+        """Columns of outcomes, treatments, weights, clusters and strata, which a call must know to take the study."""
         table = self.table
         return {
             **self.outcome.arguments(table),
@@ -615,8 +612,13 @@ class Study(CallArguments):
             "strata": table[list(self.strata)] if self.strata else None,
         }
 
-    def _propensity(self) -> Any:
-        return probabilities(self.propensity, self.table)
+    def arguments(self) -> dict[str, Any]:
+        """The same with what a call is given if it takes it."""
+        return self._columns()
+
+    def told(self, value: Any) -> Any:
+        """An estimator with the direction of the study, where it has none of its own; any other as it is."""
+        return with_direction(value, self.direction)
 
     def by_label(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
         """Numbers by treatment, with columns in place of their names."""

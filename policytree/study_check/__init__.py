@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Unpack
 
 import numpy as np
 import pandas as pd
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
@@ -60,8 +59,7 @@ from policytree.study_check.rows import (
     thin_support,
 )
 from policytree.weighting.completion import unadjusted
-from policytree.weighting.study_data import OutcomeArguments, observe
-from policytree.weighting.target_arguments import stacks_target
+from policytree.weighting.study_data import StudyData
 
 __all__ = [
     "KNOWN",
@@ -79,20 +77,14 @@ __all__ = [
 KNOWN = "the probabilities of treatment are known"  # the value of by_chance in check_rewards
 
 
-@takes_study
-@aligns_rows
-@stacks_target
 def check_study(
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     W: Table | None = None,
     groups: Column | None = None,
     sample_weight: Column | None = None,
-    strata: Column | Table | None = None,
-    known_propensity: bool = False,
-    **outcome: Unpack[OutcomeArguments],
 ) -> StudyCheck:
     """Check a study for errors in the data that no later step would report; takes seconds and fits nothing.
 
@@ -146,13 +138,15 @@ def check_study(
     >>> [(f.severity, f.column) for f in check_study(y, rng.integers(2, size=500), X=X).findings]
     [('serious', 'score'), ('note', 'Treatment')]
     """
-    whole = observe(Y, T, groups=groups, sample_weight=sample_weight, strata=strata, **outcome)
+    whole = StudyData.read("check_study", Y, T=T, X=X, W=W, groups=groups, sample_weight=sample_weight)
+    whole.with_covariates()
+    X, W, T = whole.X, whole.W, whole.T
     tables = [_table(X, "X", whole.n)] + ([] if W is None else [_table(W, "W", whole.n)])
     table, seen = pd.concat(tables, axis=1), whole.of_study()
     if whole.study is not None:
         table, T = table[whole.study].reset_index(drop=True), arm_column(T)[whole.study]
     table = table.loc[:, ~table.columns.duplicated()]
-    name = name_of(Y)
+    name = name_of(whole)
     findings: list[Finding] = []
     for _, column in table.items():
         findings += column_findings(column, name)
@@ -184,6 +178,7 @@ def check_study(
     findings += ids or repeated_rows(table, seen)
     in_clusters = treatment_in_clusters(assigned)
     findings += in_clusters if seen.instrument is None else about_offers(in_clusters)
+    known_propensity = whole.known_propensity or whole.propensity is not None
     if not known_propensity and (tested := randomisation_test(table, assigned)) is not None:
         findings += tested.findings(what)
     return StudyCheck(by_severity(_once(findings)), seen.n, table.shape[1])
@@ -246,15 +241,14 @@ def _later_than_baseline(table: pd.DataFrame, outcome: str | None) -> list[Findi
 @shares_documentation(check_study)
 def check_rewards(
     rewards: Table,
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
     groups: Column | None = None,
     sample_weight: Column | None = None,
     propensity: Table | None = None,
     min_propensity: float = 0.01,
     by_chance: str = "",
-    **outcome: Unpack[OutcomeArguments],
 ) -> StudyCheck:
     """Check estimated rewards; a serious finding is a reason to conclude nothing from them.
 
@@ -273,10 +267,6 @@ def check_rewards(
     by_chance : str
         Why treatment counts as randomised ("its probabilities are known"): a mean that moves is then
         serious, and known probabilities are not checked. "" if treatment does not count as randomised.
-    **outcome : optional
-        ``event``, ``horizon``, ``target``, ``entry`` and ``cause`` where Y are times to an event, ``missing_outcome``
-        where some of Y are missing: as :meth:`policytree.RewardEstimator.fit` took them. Means as observed are then
-        those of the curves of Kaplan and Meier, or of the outcomes that are seen.
 
     Returns
     -------
@@ -297,7 +287,7 @@ def check_rewards(
     >>> check_rewards(rewards, Y, T).findings
     ()
     """
-    observed = observe(Y, T, groups=groups, sample_weight=sample_weight, **outcome)
+    observed = StudyData.read("check_rewards", Y, T=T, X=None, groups=groups, sample_weight=sample_weight).arrays()
     if observed.instrument is not None:
         raise InputError(
             "check_rewards knows no instrument, with which people choose treatments for reasons that are not seen; "

@@ -91,7 +91,7 @@ def never_treated(table: pd.DataFrame, seen: StudyData, known: set[str], what: s
 
 
 def uncensored_treatments(seen: StudyData) -> list[Finding]:
-    """Treatments of which no time is censored before the horizon, although others' are: events may mean other things.
+    """Treatments of which no time is censored, although others' are: events may mean other things.
 
     Parameters
     ----------
@@ -103,9 +103,8 @@ def uncensored_treatments(seen: StudyData) -> list[Finding]:
     arms = np.arange(seen.n_arms)
     rows = np.bincount(seen.arm, minlength=seen.n_arms)
     censored = np.bincount(seen.arm[seen.times.censored], minlength=seen.n_arms)
-    horizon = f"{seen.times.horizon:,.6g}"
     if not censored.any():
-        found = f"has no time that is censored before the horizon {horizon}: every outcome is known"
+        found = f"has no time that is censored before the {seen.times.said}: every outcome is known"
         how = "Check that event is 0 where people were only lost to follow-up."
         return [Finding("note", NOT_CENSORED, "", found, how)]
     findings = []
@@ -115,7 +114,7 @@ def uncensored_treatments(seen: StudyData) -> list[Finding]:
         if rows[k] * share >= EXPECTED and (1.0 - share) ** rows[k] < BY_CHANCE:
             label = str(seen.treatments[k])
             found = (
-                f"has no time that is censored before the horizon {horizon} in {rows[k]:,} rows, while {share:.0%} of "
+                f"has no time that is censored before the {seen.times.said} in {rows[k]:,} rows, while {share:.0%} of "
                 "the others' are"
             )
             how = "Check that event means the same under every treatment, and that people were followed alike."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from policytree.exceptions import InputError
 from policytree.study_check.names import sounds_bad
@@ -36,6 +39,20 @@ def name_of(Y: Any) -> str | None:
     """The name of a column of outcomes; None if it has none."""
     name = getattr(Y, "name", None)
     return None if name is None else str(name)
+
+
+def with_direction(estimator: Any, direction: str | None) -> Any:
+    """An estimator with the direction of its study, where it has none of its own; any other as it is.
+
+    Raises
+    ------
+    InputError
+        If the estimator has another direction.
+    """
+    if direction is None or not isinstance(estimator, BaseEstimator) or "direction" not in estimator.get_params(False):
+        return estimator
+    way = agreed_direction(estimator.get_params(False)["direction"], direction)
+    return copy.copy(estimator).set_params(direction=way)  # a copy that stays fitted
 
 
 def agreed_direction(own: str | None, other: str | None) -> str | None:

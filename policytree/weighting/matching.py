@@ -22,7 +22,7 @@ from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError, quoted
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.stretch import learn_stretch, metric_columns
-from policytree.weighting.study_data import StudyData, observe
+from policytree.weighting.study_data import StudyData
 
 CHUNK = 20_000  # rows whose local regressions are solved at once
 MAX_CANDIDATES = 5_000_000  # neighbours held at once; many where clusters are large
@@ -251,7 +251,7 @@ class MatchingRewards(BaseEstimator):
             If an argument cannot be used, or some treatment has too few people to match to.
         """
         self._check_parameters()
-        observed = observe(Y, T, sample_weight=sample_weight, groups=groups)
+        observed = StudyData.of(Y, T, sample_weight=sample_weight, groups=groups)
         self.treatments_ = observed.treatments
         columns = self._fit_columns(X, observed.n)
         random_state = check_random_state(self.random_state)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.common.study_columns import StudyColumns
+from policytree.common.calls import StudyLike
 from policytree.common.validation import as_series
 from policytree.exceptions import InputError
 from policytree.weighting.averages import Averages
@@ -19,9 +19,11 @@ from policytree.weighting.propensities import is_constant, propensity_matrix
 from policytree.weighting.reward_arguments import given_nuisances, resolve_scheme
 from policytree.weighting.reward_cross_fit import completed_nuisances
 from policytree.weighting.scheme import Nuisances, Scheme
-from policytree.weighting.study_data import WEIGHT, StudyData, observe, outcome_matrix
+from policytree.weighting.study_data import WEIGHT, StudyData, outcome_matrix
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.time_to_event.outcome import is_structured
+
+NUMBERS_AT_FIT = "No event was given at fit, where outcomes were numbers; leave event and entry out."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,8 +34,6 @@ class Remembered:
     ----------
     missing_outcome : str
         "weight" where rows of the fit without an outcome were weighted for.
-    cause : optional
-        The cause of events that was asked about.
     has_entry : bool
         Whether rows were followed from a later time on.
     given : frozenset of str
@@ -46,7 +46,6 @@ class Remembered:
     """
 
     missing_outcome: str
-    cause: Any
     has_entry: bool
     given: frozenset[str]
     constant_propensity: Any
@@ -54,18 +53,12 @@ class Remembered:
     averages: Averages = field(default_factory=Averages)
 
     @classmethod
-    def of(cls, observed: StudyData, columns: StudyColumns, missing_outcome: str) -> Remembered:
-        """What is to be remembered of a fit to these columns."""
-        given = frozenset(name for name in ("propensity", "regression") if getattr(columns, name) is not None)
-        constant = "propensity" in given and is_constant(columns.propensity, observed.n, observed.n_arms)
-        return cls(
-            missing_outcome,
-            columns.cause,
-            observed.times is not None and observed.times.entry is not None,
-            given,
-            columns.propensity if constant else None,
-            None if columns.groups is None else as_series(columns.groups, "groups").to_numpy(),
-        )
+    def of(cls, data: StudyData, n_arms: int) -> Remembered:
+        """What is to be remembered of a fit to these columns; ``n_arms``: treatments, or offers."""
+        given = frozenset(name for name in ("propensity", "regression") if getattr(data, name) is not None)
+        constant = "propensity" in given and is_constant(data.propensity, data.n, n_arms)
+        has_entry = data.times is not None and data.times.entry is not None
+        return cls(data.missing_outcome, has_entry, given, data.propensity if constant else None, data.labels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,11 +68,11 @@ class NewRows:
     Attributes
     ----------
     fitted : RewardEstimator
-    columns : StudyColumns
+    data : StudyData
     """
 
     fitted: Any
-    columns: StudyColumns
+    data: StudyData
 
     @property
     def memory(self) -> Remembered:
@@ -88,14 +81,14 @@ class NewRows:
 
     def judged(self) -> tuple[Scheme, StudyData, Nuisances]:
         """The scheme, what was observed, outcomes completed, and the rows' nuisances."""
-        fitted, columns, memory = self.fitted, self.columns, self.memory
+        fitted, data, memory = self.fitted, self.data, self.memory
         observed = self.observed()
-        Z, cluster = self.matrix(observed.n), row_of_cluster(fitted, self.columns.groups, observed.n)
-        scheme, regression = scheme_of(fitted), columns.regression
+        Z, cluster = self.matrix(observed.n), row_of_cluster(fitted, self.data.labels, observed.n)
+        scheme, regression = scheme_of(fitted), data.regression
         by_curves_at_fit = memory.averages.curves is not None and "regression" not in memory.given
         if by_curves_at_fit and scheme.needs_regression and regression is None:
             regression = memory.averages.means(observed.n)
-        propensity = memory.constant_propensity if columns.propensity is None else columns.propensity
+        propensity = memory.constant_propensity if data.propensity is None else data.propensity
         self.refuse_missing(propensity=propensity, regression=regression)
         given = memory.averages.filled(given_nuisances(fitted, propensity, regression, observed, scheme), observed.n)
         repeats = [r.predict_new(Z, cluster, given) for r in fitted.repeats_]
@@ -104,13 +97,13 @@ class NewRows:
 
     def own_outcomes(self) -> pd.Series:
         """What the own treatments brought, with outcomes in place of censored or missing ones."""
-        fitted, regression = self.fitted, self.columns.regression
+        fitted, regression = self.fitted, self.data.regression
         if fitted.offers_ is not None:
             scheme, observed, nuisances = self.judged()
             assert isinstance(scheme, InstrumentalVariable), "there are offers"
             return pd.Series(scheme.effects(observed, nuisances)[1], index=observed.index)
         observed = self.observed()
-        Z, cluster = self.matrix(observed.n), row_of_cluster(fitted, self.columns.groups, observed.n)
+        Z, cluster = self.matrix(observed.n), row_of_cluster(fitted, self.data.labels, observed.n)
         scheme = scheme_of(fitted)
         if self.memory.missing_outcome == WEIGHT:
             self.refuse_missing(regression=regression)
@@ -126,39 +119,37 @@ class NewRows:
 
     def matrix(self, n: int) -> np.ndarray:
         """Covariates and confounders as the models read them."""
-        return self.fitted.covariates_.matrix(self.columns.X, self.columns.W, n)
+        return self.fitted.covariates_.matrix(self.data.X, self.data.W, n)
 
     def observed(self) -> StudyData:
-        """What was observed, with the horizon and the target of the fit; arms are offers, if there are some."""
-        fitted, columns = self.fitted, self.columns
+        """What was observed, with what the fit asked of times; arms are offers, if there are some.
+
+        Raises
+        ------
+        InputError
+            If outcomes and treatments were observed in another way than at fit.
+        """
+        fitted, data = self.fitted, self.data
         for name, was_given in (("instrument", fitted.offers_), ("study", fitted.participation_)):
-            if (getattr(columns, name) is not None) is not (was_given is not None):
+            if (getattr(data, name) is not None) is not (was_given is not None):
                 was = "was not" if was_given is None else "was"
                 raise InputError(f"{name} {was} given at fit; do the same for the new rows.")
-        whose: dict[str, Any] = {
-            "instrument": columns.instrument, "offers": fitted.offers_, "study": columns.study,
-            "sample_weight": columns.sample_weight, "treatments": fitted.treatments_,
-        }  # fmt: skip
-        observed = observe(columns.Y, columns.T, **whose, **self._how_observed())
-        return observed if observed.instrument is None else observed.by_offer()
-
-    def _how_observed(self) -> dict[str, Any]:
-        """How outcomes were observed, as at fit."""
-        fitted, memory, event, entry = self.fitted, self.memory, self.columns.event, self.columns.entry
-        if fitted.horizon_ is None:
-            if event is not None or entry is not None or is_structured(self.columns.Y):
-                raise InputError("No event was given at fit, where outcomes were numbers; leave event and entry out.")
-            return {"missing_outcome": memory.missing_outcome}
-        if event is None and not is_structured(self.columns.Y):
+        if fitted._asked is None and data.times is not None:
+            raise InputError(NUMBERS_AT_FIT)
+        if data.seen is not None and self.memory.missing_outcome != WEIGHT:
+            raise InputError(
+                "Outcomes of new rows are missing, as none might at fit; leave these rows out, or fit to a study with "
+                "outcome=MayBeMissing(...)."
+            )
+        if fitted._asked is not None and data.times is None:
             raise InputError(
                 "Outcomes were times to an event at fit; give the new rows as a study with outcome=TimeToEvent(...)."
             )
-        if (entry is not None) is not memory.has_entry:
-            was = "was" if memory.has_entry else "was not"
+        if data.times is not None and (data.times.entry is not None) is not self.memory.has_entry:
+            was = "was" if self.memory.has_entry else "was not"
             raise InputError(f"entry {was} given at fit; do the same for the new rows.")
-        return {
-            "event": event, "entry": entry, "horizon": fitted.horizon_, "target": fitted.target_, "cause": memory.cause,
-        }  # fmt: skip
+        observed = data.arrays().as_at_fit(fitted.treatments_, fitted.offers_, fitted._asked)
+        return observed if observed.instrument is None else observed.by_offer()
 
     def completed(self, observed: StudyData, Z: np.ndarray, cluster: np.ndarray | None, regression: Any) -> StudyData:
         """The same, outcomes completed; ``regression`` (n, K): expected ones if known."""
@@ -183,6 +174,17 @@ class NewRows:
         for name, value in given.items():
             if value is None and name in self.memory.given:
                 raise InputError(f"{name} was given row by row at fit; pass it for the new rows as well.")
+
+
+def known_at_fit(fitted: Any, Y: Any) -> dict[str, Any]:
+    """What a fit says of how columns of new rows are read; nothing of a study, which says it."""
+    if isinstance(Y, StudyLike):
+        return {}
+    if is_structured(Y):
+        if fitted._asked is None:
+            raise InputError(NUMBERS_AT_FIT)
+        return {"treatments": fitted.treatments_, **fitted._asked.arguments()}
+    return {"treatments": fitted.treatments_, "missing_outcome": fitted._memory.missing_outcome}
 
 
 def row_of_cluster(fitted: Any, groups: Any, n: int) -> np.ndarray | None:

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import CallArguments, NestedParameters, either_order
+from policytree.common.calls import NestedParameters, StudyLike, study_or_either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
 from policytree.common.row_labels import aligns_rows
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.common.typing import BesideArguments, Column, PerTreatment, Seed, Table
 from policytree.common.validation import position_of, weights
 from policytree.exceptions import InputError
@@ -34,7 +33,14 @@ from policytree.weighting.instrument import (
     refuse_as_covariate,
     warn_of_little_compliance,
 )
-from policytree.weighting.new_rows import NewRows, Remembered, of_status_quo, row_of_cluster, scheme_of
+from policytree.weighting.new_rows import (
+    NewRows,
+    Remembered,
+    known_at_fit,
+    of_status_quo,
+    row_of_cluster,
+    scheme_of,
+)
 from policytree.weighting.nuisances import (
     CrossFitted,
     median_of_repeats,
@@ -52,8 +58,7 @@ from policytree.weighting.reward_arguments import (
 from policytree.weighting.reward_cross_fit import LEAST_DIVISOR, all_models, completed_nuisances, cross_fit_nuisances
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacked import averaging_weight, expanded, per_person, study_mask
-from policytree.weighting.study_data import StudyData, observe
-from policytree.weighting.target_arguments import stacks_target
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.target_support import covariate_table, target_support
 from policytree.weighting.treated import DoublyRobustTreated
@@ -264,16 +269,14 @@ class RewardEstimator(NestedParameters):
         return {**super().__getstate__(), "executor": None}
 
     @overload
-    def fit(self, study: CallArguments, /) -> Self: ...
+    def fit(self, study: StudyLike, /) -> Self: ...
     @overload
     def fit(self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[NuisanceArguments]) -> Self: ...
     @overload
     def fit(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[NuisanceArguments]) -> Self: ...
 
-    @either_order
+    @study_or_either_order
     @by_default_settings
-    @aligns_rows
-    @stacks_target
     def fit(
         self,
         Y: Column,
@@ -285,18 +288,6 @@ class RewardEstimator(NestedParameters):
         regression: PerTreatment | None = None,
         sample_weight: Column | None = None,
         groups: Column | None = None,
-        strata: Column | Table | None = None,
-        event: Column | None = None,
-        horizon: float | None = None,
-        target: str | None = None,
-        entry: Column | None = None,
-        cause: Any = None,
-        missing_outcome: str = "refuse",
-        instrument: Column | None = None,
-        study: Column | None = None,
-        target_X: Table | None = None,
-        target_W: Table | None = None,
-        target_weights: Column | None = None,
     ) -> Self:
         """Estimate the nuisances out of fold, and the rewards of these rows.
 
@@ -348,11 +339,11 @@ class RewardEstimator(NestedParameters):
         of the Royal Statistical Society B 85(2), 179-211 (rewards from them).
         """
         check_executor(self.executor)
-        observed = observe(
-            Y, T, sample_weight=sample_weight, groups=groups, strata=strata, event=event, horizon=horizon,
-            target=target, entry=entry, cause=cause, missing_outcome=missing_outcome, instrument=instrument,
-            study=study, target_X=target_X, target_W=target_W, target_weights=target_weights,
+        data = StudyData.read(
+            "fit", Y, T=T, X=X, W=W, propensity=propensity, regression=regression, sample_weight=sample_weight,
+            groups=groups,
         )  # fmt: skip
+        X, W, observed = data.X, data.W, data.arrays()
         self.treatments_ = observed.treatments
         if observed.instrument is not None:
             refuse_as_covariate(observed, X=X, W=W)
@@ -363,9 +354,8 @@ class RewardEstimator(NestedParameters):
         Z = self.covariates_.matrix(X, W, observed.n)
         if observed.study is not None and not Z.shape[1]:
             raise InputError("Study and target are told apart by covariates; pass X (or W) where there is a target.")
-        given = given_nuisances(self, propensity, regression, observed, scheme)
-        columns = StudyColumns(Y, T, propensity=propensity, regression=regression, groups=groups, cause=cause)
-        memory = Remembered.of(observed, columns, missing_outcome)
+        given = given_nuisances(self, data.propensity, data.regression, observed, scheme)
+        memory = Remembered.of(data, observed.n_arms)
         self._forget(observed)
         as_given = observed
         if not Z.shape[1]:
@@ -403,7 +393,7 @@ class RewardEstimator(NestedParameters):
             rewards = scheme.rewards(observed, nuisances)
             if isinstance(scheme, DoublyRobustTarget):
                 outcome = scheme.own_outcomes(observed, nuisances)
-        self.outcome_ = pd.Series(outcome, index=observed.index, name=getattr(Y, "name", None))
+        self.outcome_ = pd.Series(outcome, index=observed.index, name=data.name)
         self.rewards_ = _finite(rewards, observed, self.treatments_)
         self.population_ = np.ones(observed.n)
         if isinstance(scheme, (DoublyRobustOverlap, DoublyRobustTreated, DoublyRobustTarget)):
@@ -432,9 +422,10 @@ class RewardEstimator(NestedParameters):
 
     def _forget(self, observed: StudyData) -> None:
         """Set what only some kinds of study have to what the others have."""
-        times = observed.times
-        self.horizon_ = None if times is None else times.horizon
-        self.target_ = None if times is None else times.target.name
+        self._asked = None if observed.times is None else observed.times.asked
+        self.horizon_: float | None
+        self.target_: str | None
+        self.horizon_, self.target_ = self._asked or (None, None)
         self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = self.exclusion_bias_ = None
         self.first_stage_: FirstStage | None = None
         self.observation_ = None
@@ -580,7 +571,7 @@ class RewardEstimator(NestedParameters):
         return self._completed
 
     @overload
-    def fit_predict(self, study: CallArguments, /) -> pd.DataFrame: ...
+    def fit_predict(self, study: StudyLike, /) -> pd.DataFrame: ...
     @overload
     def fit_predict(
         self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[NuisanceArguments]
@@ -588,8 +579,7 @@ class RewardEstimator(NestedParameters):
     @overload
     def fit_predict(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[NuisanceArguments]) -> pd.DataFrame: ...
 
-    @either_order
-    @aligns_rows
+    @study_or_either_order
     def fit_predict(
         self,
         Y: Column,
@@ -601,31 +591,18 @@ class RewardEstimator(NestedParameters):
         regression: PerTreatment | None = None,
         sample_weight: Column | None = None,
         groups: Column | None = None,
-        strata: Column | Table | None = None,
-        event: Column | None = None,
-        horizon: float | None = None,
-        target: str | None = None,
-        entry: Column | None = None,
-        cause: Any = None,
-        missing_outcome: str = "refuse",
-        instrument: Column | None = None,
-        study: Column | None = None,
-        target_X: Table | None = None,
-        target_W: Table | None = None,
-        target_weights: Column | None = None,
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
-        fitted = by_columns(
-            self.fit, Y=Y, T=T, X=X, W=W, propensity=propensity, regression=regression, sample_weight=sample_weight,
-            groups=groups,
-            strata=strata, event=event, horizon=horizon, target=target, entry=entry, cause=cause,
-            missing_outcome=missing_outcome, instrument=instrument, study=study, target_X=target_X, target_W=target_W,
-            target_weights=target_weights,
+        fitted = self.fit(
+            StudyData.read(
+                "fit_predict", Y, T=T, X=X, W=W, propensity=propensity, regression=regression,
+                sample_weight=sample_weight, groups=groups,
+            )
         )  # fmt: skip
         return fitted.rewards_
 
     @overload
-    def predict_rewards(self, study: CallArguments, /) -> pd.DataFrame: ...
+    def predict_rewards(self, study: StudyLike, /) -> pd.DataFrame: ...
     @overload
     def predict_rewards(
         self, Y: Column, T: Column, *, X: Table | None = None, **rest: Unpack[NuisanceArguments]
@@ -634,9 +611,8 @@ class RewardEstimator(NestedParameters):
     def predict_rewards(self, X: Table, Y: Column, *, T: Column, **rest: Unpack[NuisanceArguments]) -> pd.DataFrame: ...
 
     @shares_documentation(fit)
-    @either_order
+    @study_or_either_order
     @by_default_settings
-    @aligns_rows
     def predict_rewards(
         self,
         Y: Column,
@@ -647,10 +623,6 @@ class RewardEstimator(NestedParameters):
         propensity: PerTreatment | None = None,
         regression: PerTreatment | None = None,
         groups: Column | None = None,
-        event: Column | None = None,
-        entry: Column | None = None,
-        instrument: Column | None = None,
-        study: Column | None = None,
         sample_weight: Column | None = None,
     ) -> pd.DataFrame:
         """Rewards of *new* rows, with the fitted nuisances averaged over the fold models.
@@ -679,17 +651,16 @@ class RewardEstimator(NestedParameters):
             If a treatment is unknown or an argument given at fit is missing.
         """
         check_is_fitted(self, "rewards_")
-        columns = StudyColumns(
-            Y, T, X=X, W=W, propensity=propensity, regression=regression, groups=groups, event=event, entry=entry,
-            instrument=instrument, study=study, sample_weight=sample_weight,
+        data = StudyData.read(
+            "predict_rewards", Y, T=T, X=X, W=W, propensity=propensity, regression=regression, groups=groups,
+            sample_weight=sample_weight, **known_at_fit(self, Y),
         )  # fmt: skip
-        scheme, observed, nuisances = NewRows(self, columns).judged()
+        scheme, observed, nuisances = NewRows(self, data).judged()
         return _finite(scheme.rewards(observed, nuisances), observed, self.treatments_)
 
     @shares_documentation(predict_rewards)
-    @either_order
+    @study_or_either_order
     @by_default_settings
-    @aligns_rows
     def predict_own_outcomes(
         self,
         Y: Column,
@@ -698,12 +669,8 @@ class RewardEstimator(NestedParameters):
         X: Table | None = None,
         W: Table | None = None,
         groups: Column | None = None,
-        event: Column | None = None,
-        entry: Column | None = None,
         propensity: PerTreatment | None = None,
         regression: PerTreatment | None = None,
-        instrument: Column | None = None,
-        study: Column | None = None,
         sample_weight: Column | None = None,
     ) -> pd.Series:
         """What the own treatments of new rows brought: Y, with outcomes in place of censored or missing ones.
@@ -728,11 +695,11 @@ class RewardEstimator(NestedParameters):
             If a treatment is unknown, an argument given at fit is missing, or ``regression`` is not needed.
         """
         check_is_fitted(self, "rewards_")
-        columns = StudyColumns(
-            Y, T, X=X, W=W, propensity=propensity, regression=regression, groups=groups, event=event, entry=entry,
-            instrument=instrument, study=study, sample_weight=sample_weight,
+        data = StudyData.read(
+            "predict_own_outcomes", Y, T=T, X=X, W=W, propensity=propensity, regression=regression, groups=groups,
+            sample_weight=sample_weight, **known_at_fit(self, Y),
         )  # fmt: skip
-        return NewRows(self, columns).own_outcomes()
+        return NewRows(self, data).own_outcomes()
 
     def status_quo_of_costs(
         self, observed: StudyData, costs: np.ndarray, X: Table | None = None, W: Table | None = None

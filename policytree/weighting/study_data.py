@@ -1,13 +1,17 @@
-"""What was observed, checked and as plain arrays: outcome, treatment, weights, clusters and strata."""
+"""StudyData: the columns of a study by their roles, checked once, as arrays that everything downstream takes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from policytree.common.calls import StudyLike
+from policytree.common.row_labels import aligned_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import (
     arm_column,
@@ -27,7 +31,14 @@ from policytree.exceptions import InputError
 from policytree.model_selection.folds import FoldPlan, make_folds
 from policytree.weighting.by_label import by_label
 from policytree.weighting.stacked import averaging_weight, expanded, study_mask
-from policytree.weighting.time_to_event.outcome import TimeToEvent, is_structured, split_structured, time_to_event
+from policytree.weighting.target_arguments import with_target
+from policytree.weighting.time_to_event.outcome import (
+    Asked,
+    TimeToEvent,
+    is_structured,
+    split_structured,
+    time_to_event,
+)
 
 REFUSE, WEIGHT = "refuse", "weight"
 _REMEDY = (
@@ -37,6 +48,11 @@ _REMEDY = (
 TARGET_ROWS = "(a person of the target)"  # what messages on folds call the rows beside the study
 FEWEST_SEEN = 5  # outcomes of a treatment, where some are missing
 LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
+TABLES = (  # what stands in StudyData as it was given
+    "X", "W", "T", "propensity", "regression", "sample_treatment_costs", "budget_costs", "outcomes", "subgroups",
+)  # fmt: skip
+OF_TARGET = ("target_X", "target_W", "target_weights")
+R = TypeVar("R")
 FEW_TREATMENTS = 20  # so many may be rare; more, if numbers or with fewer rows each, are doses or names of persons
 
 
@@ -60,9 +76,11 @@ class Instrument:
         return Instrument(self.code[rows], self.offers)
 
 
-@dataclass(frozen=True, slots=True)
-class StudyData:
-    """What was observed, as plain arrays.
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyData(StudyLike):
+    """A study's columns by their roles: what was observed as checked arrays, tables as they were given.
+
+    :class:`policytree.Study` makes one of its table, and calls with Y, T and X make one of these (:meth:`read`).
 
     Attributes
     ----------
@@ -95,6 +113,24 @@ class StudyData:
     factors : DataFrame of shape (C, p), or None
         Where treatments are combinations of several: the level of each, by the combination's label
         (:class:`policytree.data.combined_treatments.CombinedTreatments`).
+    labels : ndarray of shape (n,), or None
+        The user's labels of clusters.
+    name : str, or None
+        Of the column of outcomes.
+    missing_outcome : {"refuse", "weight"}
+        Whether rows without an outcome are weighted for, here and among new rows.
+    T, X, W : column and tables of n rows, or None
+        Treatments, covariates that a rule may split on, and further confounders, as they were given.
+    propensity, regression : optional
+        Known probabilities of treatment (of offers), and expected outcomes from elsewhere.
+    sample_treatment_costs, budget_costs : mapping or array of shape (K,) or (n, K), or None
+        What treatments cost in the outcome's unit, and what they take of a budget.
+    outcomes : mapping of name to column, or to (column, direction), or None
+        Further outcomes.
+    subgroups : table of shape (n, q), or None
+        Columns of groups of people.
+    direction, control, randomized, known_propensity, unit : optional
+        What the study says of its question.
     """
 
     y: np.ndarray
@@ -111,6 +147,133 @@ class StudyData:
     study: np.ndarray | None = None
     sampling_weight: np.ndarray | None = None
     factors: pd.DataFrame | None = None
+    labels: np.ndarray | None = None
+    name: Any = None
+    missing_outcome: str = REFUSE
+    T: Any = None
+    X: Any = None
+    W: Any = None
+    propensity: Any = None
+    regression: Any = None
+    sample_treatment_costs: Any = None
+    budget_costs: Any = None
+    outcomes: Mapping[str, Any] | None = None
+    subgroups: Any = None
+    direction: str | None = None
+    control: Any = None
+    randomized: bool | None = None
+    known_propensity: bool = False
+    unit: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        Y: Column,
+        T: Column | None,
+        *,
+        event: Column | None = None,
+        horizon: float | None = None,
+        target: str | None = None,
+        entry: Column | None = None,
+        cause: Any = None,
+        missing_outcome: str = REFUSE,
+        instrument: Column | None = None,
+        study: Column | None = None,
+        target_X: Table | None = None,
+        target_W: Table | None = None,
+        target_weights: Column | None = None,
+        sample_weight: Column | None = None,
+        groups: Column | None = None,
+        strata: Column | Table | None = None,
+        treatments: np.ndarray | None = None,
+        offers: np.ndarray | None = None,
+        **rest: Any,
+    ) -> StudyData:
+        """Check columns, and put them into one order.
+
+        Parameters
+        ----------
+        Y : column of shape (n,)
+            Outcomes; times to an event where there is ``event``, or where they are a structured array.
+        T : column of shape (n,), or table of several treatments
+        event, horizon, target, entry, cause : optional
+            How times ended and what they count for (:class:`policytree.study.TimeToEvent`).
+        instrument : column of shape (n,), optional
+            Offers (:class:`policytree.study.Offered`).
+        study : column of shape (n,) of bool, optional
+            False for rows that are people whom the rule is for, and of no study.
+        target_X, target_W : table of shape (m, p), optional
+            In place of ``study``: these people's covariates and confounders (:class:`policytree.study.Population`).
+        target_weights : column of shape (n,), optional
+            In place of both: how many of these people every row stands for.
+        sample_weight, groups, strata : columns of shape (n,), optional
+            Sampling weights, clusters, and blocks within which treatment was assigned.
+        treatments, offers : ndarray of shape (K,) and (M,), optional
+            Labels that are known from a fit; others are refused, and nothing is asked of how many rows have each.
+        **rest
+            Attributes that stand as they are given, such as ``X`` and ``propensity``.
+
+        Raises
+        ------
+        InputError
+            For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
+        """
+        if Y is None:
+            raise InputError("fit requires y to be passed, but the target y is None: give the outcomes Y.")
+        if T is None:
+            raise InputError("T is missing: give the treatment of every row, or a Study in the place of Y and T.")
+        given: dict[str, Any] = {
+            "Y": Y, "T": T, "event": event, "entry": entry, "instrument": instrument, "study": study,
+            "target_X": target_X, "target_W": target_W, "target_weights": target_weights,
+            "sample_weight": sample_weight, "groups": groups, "strata": strata, **rest,
+        }  # fmt: skip
+        given = aligned_rows({role: each for role, each in given.items() if each is not None}, stacklevel=6)
+        if not given.keys().isdisjoint(OF_TARGET):
+            given = with_target(given)
+        rest = {role: given.pop(role) for role in [*given] if role in rest}
+        asked = {"horizon": horizon, "target": target, "cause": cause, "missing_outcome": missing_outcome}
+        data = _observe(**given, **asked, treatments=treatments, offers=offers)
+        labels = None if groups is None else as_series(given["groups"], "groups").to_numpy()
+        return replace(
+            data, labels=labels, name=getattr(given["Y"], "name", None), missing_outcome=missing_outcome, T=given["T"],
+            **rest,
+        )  # fmt: skip
+
+    @classmethod
+    def read(cls, call: str, Y: Column | StudyLike, *, T: Column | None, X: Table | None, **columns: Any) -> StudyData:
+        """What a call is given: a study in the place of Y, or columns that one call may have without a study.
+
+        Raises
+        ------
+        InputError
+            If columns stand beside a study, or cannot be used.
+        """
+        if not isinstance(Y, StudyLike):
+            return cls.of(Y, T, X=X, **columns)
+        for role, column in {"T": T, "X": X, **columns}.items():
+            if column is not None and role != "regression":
+                raise InputError(
+                    f"{call} is given a study, which says {role} already; leave {role} out, or make another study."
+                )
+        regression = columns.get("regression")
+        return Y.data if regression is None else replace(Y.data, regression=regression)
+
+    def with_covariates(self) -> StudyData:
+        """The same, of which the call needs covariates.
+
+        Raises
+        ------
+        InputError
+            If it has none.
+        """
+        if self.X is None:
+            raise InputError("X is missing: give the covariates, or a Study in the place of Y, T and X.")
+        return self
+
+    @property
+    def data(self) -> StudyData:
+        """The same: calls take it in the place of a study."""
+        return self
 
     @property
     def n(self) -> int:
@@ -208,8 +371,39 @@ class StudyData:
             target=target,
         )
 
+    def as_at_fit(self, treatments: np.ndarray, offers: np.ndarray | None, asked: Asked | None) -> StudyData:
+        """The same by the labels of a fit, and what it asked of times.
+
+        Raises
+        ------
+        InputError
+            If a label is not among those of the fit.
+        """
+        arm, code = treatment_codes(self.treatments[self.arm], self.n, treatments)[0], self.instrument
+        if code is not None and offers is not None:
+            again = treatment_codes(code.offers[code.code], self.n, offers, argument="instrument", what="offer")
+            code = Instrument(*again)
+        times = self.times if self.times is None or asked is None else asked.of(self.times)
+        return replace(self, arm=arm, treatments=treatments, instrument=code, times=times)
+
+    def with_outcome(self, Y: Column) -> StudyData:
+        """The same of another outcome of the same rows, a number.
+
+        Raises
+        ------
+        InputError
+            If it cannot be used.
+        """
+        own = {role: getattr(self, role) for role in ("X", "W", "propensity", "sample_weight", "strata")}
+        return StudyData.of(Y, self.T, groups=self.labels, missing_outcome=self.missing_outcome, **own)
+
+    def arrays(self) -> StudyData:
+        """The same without tables and what was given with them: what models and schemes compute with."""
+        dropped: dict[str, Any] = dict.fromkeys(TABLES)
+        return replace(self, **dropped)
+
     def rows(self, rows: np.ndarray) -> StudyData:
-        """Some of the rows, by their positions; treatments stay all."""
+        """The arrays of some of the rows, by their positions; treatments stay all."""
         parts = (
             self.sample_weight, self.groups, self.strata, self.seen, self.took, self.study, self.sampling_weight,
         )  # fmt: skip
@@ -242,60 +436,11 @@ class StudyData:
         return pd.DataFrame(values, index=self.index, columns=self.treatments)
 
 
-class OutcomeArguments(TypedDict, total=False):
-    """What says how outcomes and treatments were observed, beside Y and T; see :meth:`RewardEstimator.fit`."""
-
-    event: Column | None
-    horizon: float | None
-    target: str | None
-    entry: Column | None
-    cause: Any
-    missing_outcome: str
-    instrument: Column | None
-    study: Column | None
-    target_X: Table | None
-    target_W: Table | None
-    target_weights: Column | None
-
-
-def observe(
-    Y,
-    T,
-    *,
-    sample_weight=None,
-    groups=None,
-    strata=None,
-    treatments: np.ndarray | None = None,
-    event=None,
-    horizon: float | None = None,
-    target: str | None = None,
-    entry=None,
-    cause=None,
-    missing_outcome: str = REFUSE,
-    instrument=None,
-    offers: np.ndarray | None = None,
-    study=None,
-    target_X: Table | None = None,
-    target_W: Table | None = None,
-    target_weights: Column | None = None,
-) -> StudyData:
-    """Check and encode what was observed; see :class:`StudyData`.
-
-    Parameters
-    ----------
-    treatments : ndarray of shape (K,), optional
-        Labels that are known from a fit; others are refused, and nothing is asked of how many rows have each.
-    offers : ndarray of shape (M,), optional
-        The same of the instrument.
-    target_X, target_W, target_weights : None
-        :func:`policytree.weighting.target_arguments.stacks_target` has put their rows, or weights, into the others.
-
-    Raises
-    ------
-    InputError
-        For empty data, missing or infinite values, unequal lengths, a single treatment, or unknown treatments.
-    """
-    assert target_X is target_W is target_weights is None, "stacked before"
+def _observe(
+    Y, T, *, sample_weight=None, groups=None, strata=None, treatments=None, event=None, horizon=None, target=None,
+    entry=None, cause=None, missing_outcome=REFUSE, instrument=None, offers=None, study=None,
+) -> StudyData:  # fmt: skip
+    """Check and encode what was observed; arguments as :meth:`StudyData.of` takes them."""
     if study is not None:
         if instrument is not None:
             raise InputError("An instrument and another population do not go together yet; leave one of them out.")
@@ -341,6 +486,28 @@ def observe(
     return StudyData(y.to_numpy(), arm, labels, w, clusters, y.index, blocks, times, seen, offered, factors=cells)
 
 
+def by_columns(function: Callable[..., R], *before: Any, **arguments: Any) -> R:
+    """Call what takes a study with one of these columns, and an estimator of another package with columns.
+
+    Parameters
+    ----------
+    function : callable
+        Such as a bound ``fit``, of this package's estimators or of others.
+    *before
+        Arguments that stand before the study.
+    **arguments
+        Columns by their roles, as :meth:`StudyData.of` takes them, and settings.
+    """
+    if inspect.ismethod(function) and not getattr(function, "takes_study", False):
+        return function(*before, **arguments)
+    columns = {name: value for name, value in arguments.items() if name in ROLES and value is not None}
+    settings = {name: value for name, value in arguments.items() if name not in ROLES}
+    return function(*before, StudyData.of(**{"Y": None, "T": None} | columns), **settings)
+
+
+ROLES = frozenset(inspect.signature(StudyData.of).parameters) - {"rest"} | {each.name for each in fields(StudyData)}
+
+
 def too_many_treatments(labels: np.ndarray, n: int) -> str | None:
     """Why so many labels in n rows are no treatments to choose from; None if they may be."""
     if len(labels) <= FEW_TREATMENTS:
@@ -368,7 +535,7 @@ def _instrument(instrument, n: int, offers: np.ndarray | None, treatments: np.nd
 
 
 def _observe_stacked(Y, T, study, own: dict[str, Any], groups, strata, treatments, asked: dict[str, Any]) -> StudyData:
-    """As :func:`observe`, of a study and the people of a target in one table.
+    """As :func:`_observe`, of a study and the people of a target in one table.
 
     ``own`` are columns of which the study's rows alone are read; of ``sample_weight`` all are.
     """
@@ -376,7 +543,7 @@ def _observe_stacked(Y, T, study, own: dict[str, Any], groups, strata, treatment
     n = len(index)
     mask = study_mask(study, n, both=treatments is None)
     weight = weights(own["sample_weight"], n)
-    part = observe(
+    part = _observe(
         np.asarray(Y)[mask] if is_structured(Y) else _of_rows(Y, "Y", mask, n),
         _of_rows(T, "T", mask, n),
         sample_weight=None if weight is None else weight[mask],

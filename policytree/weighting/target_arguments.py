@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,35 +14,15 @@ from policytree.exceptions import InputError
 from policytree.weighting.stacked import weights_of_target
 from policytree.weighting.time_to_event.outcome import is_structured
 
-P = ParamSpec("P")
-R = TypeVar("R")
 NAMES = ("target_X", "target_W", "target_weights")
 
 
-def stacks_target(function: Callable[P, R]) -> Callable[..., R]:
-    """Decorator of what takes ``Y``, ``T``, ``X`` and ``study``: people of ``target_X`` become rows of one table.
-
-    They are put below those of the study, with ``study=False``. A target that holds exactly the
-    study's own rows changes nothing, and neither do weights that are all equal.
-    """
-    signature = inspect.signature(function)
-    collected = [p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD]
-
-    @functools.wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        if all(kwargs.get(name) is None for name in NAMES):
-            return function(*args, **kwargs)
-        bound = signature.bind(*args, **kwargs)
-        given: dict[str, Any] = dict(bound.arguments)
-        for name in collected:
-            given |= given.pop(name, {})
-        return function(**with_target(given))  # type: ignore[call-arg]
-
-    return called
-
-
 def with_target(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with one table of study and target, or with weights, in place of the three arguments."""
+    """The arguments with one table of study and target, or with weights, in place of the three arguments.
+
+    People of ``target_X`` stand below those of the study, with ``study=False``. A target that holds exactly the study's
+    own rows changes nothing, and neither do weights that are all equal.
+    """
     target_X, target_W, target_weights = (given.pop(name, None) for name in NAMES)
     if target_X is None and target_W is None:
         return _weighted(given, target_weights)

@@ -103,7 +103,7 @@ def test_arm_costs_are_charged(csv, tmp_path):
     trial().assign(price=100.0).to_csv(tmp_path / "price.csv", index=False)
     study, _ = study_from_file(str(tmp_path / "price.csv"), StudyOptions("arm", "y", arm_cost=("drug=price",)))
     assert "price" not in study.covariates
-    assert study.arguments()["sample_treatment_costs"]["drug"].tolist() == [100.0] * 240
+    assert study.data.sample_treatment_costs["drug"].tolist() == [100.0] * 240
 
 
 def test_json_is_all_that_stands_on_standard_output(csv, tmp_path):

@@ -188,7 +188,7 @@ def test_propensity_forms(tmp_path):
     def propensity(text):
         return study_from_file(str(tmp_path / "trial.csv"), StudyOptions("arm", "y", propensity=text))[
             0
-        ].fit_arguments()["propensity"]
+        ].data.propensity
 
     assert propensity("0.5") == 0.5
     with pytest.raises(InputError, match=r"drug=0.3,None=0.7.*the shares are None 0.5"):
@@ -208,12 +208,13 @@ def test_every_role_reaches_the_fit(tmp_path):
         direction="minimize",
     )  # fmt: skip
     study, _ = study_from_file(str(tmp_path / "trial.csv"), roles)
-    arguments = study.fit_arguments()
+    data = study.data
     assert study.direction == "minimize"
-    for name, column in {"Y": "y", "T": "arm", "propensity": "p", "sample_weight": "w", "groups": "clinic"}.items():
-        assert arguments[name].tolist() == study.table[column].tolist()
-    assert list(arguments["X"]) == ["age", "income"]
-    assert list(arguments["W"]) == ["region"]
+    for column, found in {"y": data.y, "p": data.propensity, "w": data.sample_weight, "clinic": data.labels}.items():
+        assert found.tolist() == study.table[column].tolist()
+    assert data.received().tolist() == study.table["arm"].tolist()
+    assert list(data.X) == ["age", "income"]
+    assert list(data.W) == ["region"]
 
 
 def test_options_come_before_what_a_built_in_study_says():

@@ -103,10 +103,10 @@ def test_columns_of_a_built_in_study_change_their_roles():
     assert set(asked.covariates) == set(plain.covariates) - {"marr", "re75"}
     assert "marr" in asked.confounders
     assert "re75" not in asked.confounders
-    given = asked.arguments()
-    assert list(given["outcomes"]) == ["re75"]
-    assert list(given["subgroups"]) == ["marr"]
-    assert plain.arguments()["outcomes"] is None
+    given = asked.data
+    assert list(given.outcomes) == ["re75"]
+    assert list(given.subgroups) == ["marr"]
+    assert plain.data.outcomes is None
 
 
 @pytest.fixture(scope="module")

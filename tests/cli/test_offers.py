@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from policytree import DRPolicyTree, RewardEstimator
-from policytree.common.study_columns import StudyColumns
 from policytree.evaluation import instrument_summary, offer_rule
+from policytree.weighting.study_data import StudyData
 from tests.cli.running import FILES, refused, run
 from tests.offers import vouchers
 
@@ -56,7 +56,7 @@ def tree(net):
     sizes = {"min_samples_leaf": 16, "min_samples_per_treatment": 8}
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0, **sizes)
     given = {"instrument": data["offer"], "groups": data["person"], "propensity": 0.5}
-    return model.fit(StudyColumns(net, data["taken"], X=data[X], **given))
+    return model.fit(StudyData.of(net, data["taken"], X=data[X], **given))
 
 
 def section(folder, key: str) -> dict:
@@ -105,7 +105,7 @@ def test_the_rule_over_offers_is_that_of_the_library(designed, tree):
     data = vouchers()
     rule = offer_rule(
         tree,
-        StudyColumns(
+        StudyData.of(
             data["score"],
             data["taken"],
             X=data[X],
@@ -133,7 +133,7 @@ def test_the_saved_tree_is_judged_by_new_offers(designed):
     assert code == 0, err
     found, new = json.loads(out), vouchers(seed=9)
     fitted = RewardEstimator(method="instrument", estimand="compliers", cv=2, random_state=0).fit(
-        StudyColumns(
+        StudyData.of(
             new["score"] - 1.0 * (new["taken"] == "programme"),
             new["taken"],
             X=new[X],

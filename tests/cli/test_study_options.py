@@ -122,9 +122,10 @@ def test_options_say_a_study_and_a_study_its_options(name):
     if study.observed.times is not None:
         np.testing.assert_array_equal(again.observed.times.code, study.observed.times.code)
         assert again.observed.times.horizon == study.observed.times.horizon
-    given, expected = again.arguments(), study.arguments()
+    given, expected = again.data, study.data
     for role in ("propensity", "sample_treatment_costs"):
-        pd.testing.assert_frame_equal(pd.DataFrame(given[role], index=[0]), pd.DataFrame(expected[role], index=[0]))
+        first, second = (pd.DataFrame(getattr(each, role), index=[0]) for each in (given, expected))
+        pd.testing.assert_frame_equal(first, second)
     assert options_of(again) == dataclasses.replace(options_of(study), randomized=bool(again.randomized))
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from policytree import DRPolicyTree, RewardEstimator, policy_value
 from policytree.cli.questions import merge_warnings
-from policytree.common.study_columns import StudyColumns
 from policytree.exceptions import OverlapWarning
 from policytree.study.outcomes import event_codes
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.product_limit import product_limit
 from tests.cli.running import FILES, refused, run
 
@@ -94,7 +94,7 @@ def test_the_tree_is_that_of_the_library(designed):
     data = study()
     tree = DRPolicyTree(max_depth=1, cv=2, random_state=0, min_samples_leaf=24, min_samples_per_treatment=8)
     tree.fit(
-        StudyColumns(
+        StudyData.of(
             data["days"],
             data["arm"],
             X=data[["age", "stage", "marker"]],
@@ -114,7 +114,7 @@ def test_the_saved_tree_is_judged_by_new_times(designed):
     assert code == 0, err
     found, new = json.loads(out), study(seed=5)
     rewards = RewardEstimator(cv=2, random_state=0).fit(
-        StudyColumns(
+        StudyData.of(
             new["days"],
             new["arm"],
             X=new[["age", "stage", "marker"]],
@@ -153,7 +153,7 @@ def test_of_several_causes_one_is_asked_about(files):
         flat(out)
     )
     rewards = RewardEstimator(random_state=0, cv=2).fit_predict(
-        StudyColumns(
+        StudyData.of(
             data["days"],
             data["arm"],
             X=data[["age", "stage", "marker"]],

@@ -9,7 +9,6 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, StudyReport, cross_val_policy_value
-from policytree.common.study_columns import by_columns
 from policytree.constraints import EqualShares, Limit
 from policytree.estimators.policy import without_limits
 from policytree.evaluation import pareto_path
@@ -17,6 +16,7 @@ from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
 from policytree.report.content import Content, Fold, Picture, Table, Words
 from policytree.report.drawing import draw
 from policytree.report.html import to_html
+from policytree.weighting.study_data import by_columns
 from tests.test_limited import study_of_harm
 
 

@@ -11,7 +11,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value, honest_leaf_summary
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.constraints import MaxShare
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
@@ -19,6 +18,7 @@ from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.drawing import draw
 from policytree.report.material import About
 from policytree.study_check import check_study
+from policytree.weighting.study_data import StudyData, by_columns
 from tests.offers import vouchers
 from tests.report.studies import flow_of
 
@@ -220,14 +220,14 @@ def test_the_check_finds_what_is_wrong_with_offers(study):
     assert {(f.kind, f.column) for f in check.findings} >= {("varies within clusters", "Offer")}
     assert not any(f.column.startswith("Treatment") for f in check.findings)
     shuffled = pd.Series(np.random.default_rng(1).permutation(offered["instrument"]))
-    (weak,) = check_study(StudyColumns(Y, T, X=X, instrument=shuffled)).of("serious")
+    (weak,) = check_study(StudyData.of(Y, T, X=X, instrument=shuffled)).of("serious")
     assert weak.kind == "weak instrument" and "judge the offers themselves" in weak.remedy
     rare = offered["instrument"].mask(np.arange(280) < 7, "letter")
-    kinds = {f.kind: f for f in check_study(StudyColumns(Y, T, X=X, instrument=rare)).of("warning")}
+    kinds = {f.kind: f for f in check_study(StudyData.of(Y, T, X=X, instrument=rare)).of("warning")}
     assert kinds["rare offer"].column == "Offer letter" and kinds["rare offer"].rows == 7
     (same,) = (
         f
-        for f in check_study(StudyColumns(Y, offered["instrument"], X=X, **offered)).findings
+        for f in check_study(StudyData.of(Y, offered["instrument"], X=X, **offered)).findings
         if f.kind == "full compliance"
     )
     assert same.severity == "note" and "leave it out" in same.remedy

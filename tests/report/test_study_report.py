@@ -22,7 +22,6 @@ from policytree import (
     cross_val_policy_value,
 )
 from policytree.common.safe_text import visible
-from policytree.common.study_columns import StudyColumns
 from policytree.constraints import MaxShare
 from policytree.evaluation import near_ties, rank_average_treatment_effect
 from policytree.exceptions import InputError
@@ -30,6 +29,7 @@ from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, 
 from policytree.report.html import to_html
 from policytree.report.material import About
 from policytree.report.text import to_text
+from policytree.weighting.study_data import StudyData
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, flow_of, follow, hostile_frame, learner
 
 FIRST = ["verdict", "tree", "rule", "evidence", "warnings", "question"]  # for who decides
@@ -267,7 +267,7 @@ def test_where_no_tree_is_better_none_is_shown(effect):
     Y = pd.Series(effect * (T == "yes") + rng.normal(size=n), name="score")
     model = learner(max_depth=0, direction="maximize").fit(Y, T, X=X, propensity=0.5)
     values = cross_val_policy_value(
-        model, StudyColumns(Y, T, X=X, propensity=0.5, control="no"), cv=2, n_repeats=1, random_state=0
+        model, StudyData.of(Y, T, X=X, propensity=0.5, control="no"), cv=2, n_repeats=1, random_state=0
     )
     content = StudyReport(model, Y, T, X=X, results=values).content
     assert not {"tree", "rule"} & {section.key for section in content.sections}

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from policytree import StudyReport, cross_val_policy_value
-from policytree.common.study_columns import StudyColumns, by_columns
 from policytree.diagnostics import check_rewards
 from policytree.exceptions import InputError
 from policytree.report.content import Facts, Fold, Picture, Table
 from policytree.report.material import About
 from policytree.weighting.extreme_rewards import ExtremeRewards
+from policytree.weighting.study_data import StudyData, by_columns
 from policytree.weighting.time_to_event.product_limit import product_limit
 from tests.report.studies import flow_of, learner
 
@@ -42,14 +42,14 @@ def fitted(study):
     X, T, Y, event = study
     chances = {"none": 0.45, "pill": 0.4, "rare": 0.15}
     return learner(max_depth=1, min_samples_leaf=40).fit(
-        StudyColumns(Y, T, X=X, event=event, horizon=600, propensity=chances)
+        StudyData.of(Y, T, X=X, event=event, horizon=600, propensity=chances)
     )
 
 
 @pytest.fixture(scope="module")
 def report(study, fitted):
     X, T, Y, event = study
-    return StudyReport(fitted, StudyColumns(Y, T, X=X, event=event), about=ABOUT)
+    return StudyReport(fitted, StudyData.of(Y, T, X=X, event=event), about=ABOUT)
 
 
 def test_means_are_areas_under_the_curves_in_the_times_unit(study, report):
@@ -105,18 +105,18 @@ def test_another_question_than_that_of_the_fit_is_refused(study, fitted):
     with pytest.raises(InputError, match="fitted to times to an event; give the report that study"):
         StudyReport(fitted, Y, T, X=X)
     with pytest.raises(InputError, match=r"fitted with horizon=600.0, the report asks for 500.0; use the same\."):
-        StudyReport(fitted, StudyColumns(Y, T, X=X, event=event, horizon=500))
+        StudyReport(fitted, StudyData.of(Y, T, X=X, event=event, horizon=500))
     numbers = learner(max_depth=1).fit(Y, T, X=X)
     with pytest.raises(InputError, match="fit it to this study, or leave the events out"):
-        StudyReport(numbers, StudyColumns(Y, T, X=X, event=event))
+        StudyReport(numbers, StudyData.of(Y, T, X=X, event=event))
 
 
 def test_means_outside_what_the_target_can_be_are_found(study, fitted):
     _, T, Y, event = study
-    asked = {"event": event, "horizon": 600}
-    kinds = {f.kind for f in check_rewards(fitted.rewards_, Y, T, **asked).findings}
+    data = StudyData.of(Y, T, event=event, horizon=600)
+    kinds = {f.kind for f in check_rewards(fitted.rewards_, data).findings}
     assert "outside range" not in kinds
-    far = check_rewards(fitted.rewards_ + 400.0, Y, T, **asked).findings
+    far = check_rewards(fitted.rewards_ + 400.0, data).findings
     assert any(f.kind == "outside range" and "between 0 and 600" in f.found for f in far)
 
 
@@ -134,8 +134,8 @@ def test_rows_are_followed_to_the_event_the_horizon_or_censoring(study, report):
 def test_missing_outcomes_are_counted_by_arm(study):
     X, T, Y, _ = study
     gaps = Y.mask(np.arange(240) % 7 == 0)
-    model = learner(max_depth=1).fit(StudyColumns(gaps, T, X=X, missing_outcome="weight"))
-    report = StudyReport(model, StudyColumns(gaps, T, X=X, missing_outcome="weight"), about=ABOUT)
+    model = learner(max_depth=1).fit(StudyData.of(gaps, T, X=X, missing_outcome="weight"))
+    report = StudyReport(model, StudyData.of(gaps, T, X=X, missing_outcome="weight"), about=ABOUT)
     section = report.content.section("missing")
     table = next(b for b in section.blocks if isinstance(b, Table))
     seen = gaps.notna().groupby(T).sum()
@@ -194,9 +194,9 @@ def test_an_arm_that_all_had_the_event_has_no_error_of_zero(study):
     X, T, Y, event = study
     own = (T == "rare").to_numpy()
     Y, event = Y.where(~own, np.minimum(Y, 90.0)), np.where(own, 1, event)
-    model = learner(max_depth=1).fit(StudyColumns(Y, T, X=X, event=event, horizon=600, target="survival"))
+    model = learner(max_depth=1).fit(StudyData.of(Y, T, X=X, event=event, horizon=600, target="survival"))
     section = StudyReport(
-        model, StudyColumns(Y, T, X=X, event=event, horizon=600, target="survival"), about=ABOUT
+        model, StudyData.of(Y, T, X=X, event=event, horizon=600, target="survival"), about=ABOUT
     ).content.section("survival")
     facts = dict(next(b for b in section.blocks if isinstance(b, Facts)).pairs)
     assert facts["rare"] == "0%" or facts["rare"] == "0.0%"

@@ -12,8 +12,8 @@ from policytree.cli.limits import Limits
 from policytree.cli.outcomes import event_meaning, kind_of_outcome
 from policytree.cli.propensities import ESTIMATED, propensity_of
 from policytree.cli.records import Job
-from policytree.cli.study import features_of, percentages, refuse_gaps, refuse_no_numbers
-from policytree.cli.study_options import StudyOptions, refuse_unnamed
+from policytree.cli.study import OUTCOME_OPTIONS, features_of, percentages, refuse_gaps, refuse_no_numbers
+from policytree.cli.study_options import StudyOptions, option, refuse_unnamed
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
 from policytree.cli.wording import in_options
 from policytree.evaluation.estimates import DIRECTIONS
@@ -155,9 +155,9 @@ def refuse_single(job: Job) -> None:
     """
     options, tree = job.options, job.tree
     given: dict[str, Any] = {
-        "--dataset": job.dataset, "--data-dir": job.data_dir, "--event-column": options.event_column,
-        "--horizon": options.horizon, "--target": options.target, "--cause": options.cause,
-        "--entry-column": options.entry_column, "--instrument": options.instrument, "--offer-cost": options.offer_cost,
+        "--dataset": job.dataset, "--data-dir": job.data_dir,
+        **{option(name): getattr(options, name) for name in OUTCOME_OPTIONS if name != "missing_outcome"},
+        "--offer-cost": options.offer_cost,
         "--taker-cost": options.taker_cost, "--target-people": job.target_people, "--study-column": job.study_column,
         "--honest": job.honest, "--stability": job.stability, "--feature-cost": tree["feature_costs"],
         "--categories": tree["categories"],
@@ -169,10 +169,10 @@ def refuse_single(job: Job) -> None:
         "--value-parity": options.value_parity, "--worst-group": options.worst_group, "--subgroups": options.subgroups,
         "--randomized": options.randomized or None, "--solver": tree["solver"], "--guesses": tree["guesses"],
     }  # fmt: skip
-    for option, value in given.items():
+    for asked, value in given.items():
         if value not in (None, (), []):
             raise InputError(
-                f"{option} is about a single decision; with --id and --stage leave it out. In Python every stage has "
+                f"{asked} is about a single decision; with --id and --stage leave it out. In Python every stage has "
                 "an estimator of its own (TreatmentRegime)."
             )
 
@@ -180,19 +180,19 @@ def refuse_single(job: Job) -> None:
 def _check_columns(job: Job, options: StudyOptions, frame: pd.DataFrame) -> None:
     """Columns that are there, each in one role; ids, decisions, weights and clusters without gaps."""
     taken: dict[str, str] = {}
-    for option, name in (
+    for asked, name in (
         ("--id", job.person), ("--stage", job.stage), ("--treatment", options.treatment),
         ("--outcome", options.outcome), ("--lost-column", job.lost), ("--weights", options.weights),
         ("--cluster", options.cluster),
     ):  # fmt: skip
         if name is None:
             continue
-        require_column(name, option, frame)
-        if name in taken and not (option == "--cluster" and taken[name] == "--id"):
-            raise InputError(f"{option} names {name!r}, which {taken[name]} names too; give each its own column.")
-        taken.setdefault(name, option)
-        if option in ("--id", "--stage", "--weights", "--cluster"):
-            refuse_gaps([name], option, frame)
+        require_column(name, asked, frame)
+        if name in taken and not (asked == "--cluster" and taken[name] == "--id"):
+            raise InputError(f"{asked} names {name!r}, which {taken[name]} names too; give each its own column.")
+        taken.setdefault(name, asked)
+        if asked in ("--id", "--stage", "--weights", "--cluster"):
+            refuse_gaps([name], asked, frame)
     if options.missing_outcome not in (None, REFUSE, WEIGHT):
         raise InputError(f"--missing-outcome must be {REFUSE} or {WEIGHT}; got {quoted(options.missing_outcome)}.")
     if job.history not in (None, "all", "current"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,11 +11,9 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
-from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import position_of
 from policytree.data.views import Shown
@@ -30,8 +28,7 @@ from policytree.weighting.covariates import Covariates
 from policytree.weighting.nuisances import resolve_regression
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import per_person
-from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
-from policytree.weighting.target_arguments import stacks_target
+from policytree.weighting.study_data import StudyData
 
 UNITS_PER_DIRECTION = 10  # rows, or clusters, that the joint test needs for each direction
 N_BLOCKS = 5
@@ -97,25 +94,20 @@ class HeterogeneityTest(Shown):
 
 
 @shares_documentation(STUDY)
-@takes_study
-@aligns_rows
-@stacks_target
 def heterogeneity_test(
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     sample_weight: Column | None = None,
     groups: Column | None = None,
-    strata: Column | Table | None = None,
     baseline: Any = None,
     estimator: RewardEstimator | None = None,
     fitted: RewardEstimator | None = None,
     n_blocks: int | None = None,
     random_state: Seed = None,
-    **outcome: Unpack[OutcomeArguments],
 ) -> HeterogeneityTest:
     """Test whether any treatment's effect differs between people, before looking for a rule.
 
@@ -182,17 +174,16 @@ def heterogeneity_test(
     >>> print(heterogeneity_test(Y, T, X=X, propensity=0.5, random_state=0))
     Effects differ between people: p < 0.001.
     """
-    whole = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
+    whole = StudyData.read(
+        "heterogeneity_test", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
+    ).with_covariates()
     refuse_instrument(whole, "heterogeneity_test")
     if fitted is None:
         fitted = RewardEstimator(random_state=random_state) if estimator is None else clone(estimator)
-        by_columns(
-            fitted.fit, Y=Y, T=T, X=X, W=W, propensity=propensity, sample_weight=sample_weight, groups=groups,
-            strata=strata, **outcome,
-        )  # fmt: skip
+        fitted.fit(whole)
     _check_fitted(fitted, whole)
     b, rng = position_of(baseline, whole.treatments, "baseline"), generator(random_state)
-    Z, averages = Covariates.fit(X, W).matrix(X, W, whole.n), _average_effects(fitted, whole, b)
+    Z, averages = Covariates.fit(whole.X, whole.W).matrix(whole.X, whole.W, whole.n), _average_effects(fitted, whole, b)
     own = np.ones(whole.n, dtype=bool) if whole.study is None else whole.study
     seen, Z = completed(whole.of_study(), fitted.completed_outcomes()[own]), Z[own]
     null = _NullModel.of(fitted, seen, b, own)

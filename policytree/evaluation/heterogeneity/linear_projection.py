@@ -22,7 +22,7 @@ from policytree.common.validation import (
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.scheme import Nuisances
-from policytree.weighting.study_data import StudyData, observe
+from policytree.weighting.study_data import StudyData
 
 REPEATED = 1e-10  # share of a column's variance that earlier columns leave: below, it is a combination of them
 
@@ -177,7 +177,7 @@ def calibration_test(
     m, arm, labels = per_treatment(regression, T, "regression")
     e = _like(propensity, regression, T, "propensity")
     s = m if predicted is None else _like(predicted, regression, T, "predicted")
-    seen = observe(Y, labels[arm], sample_weight=sample_weight, groups=groups, treatments=labels)
+    seen = StudyData.of(Y, labels[arm], sample_weight=sample_weight, groups=groups, treatments=labels)
     b = position_of(baseline, labels, "baseline")
     others = np.flatnonzero(np.arange(len(labels)) != b)
     effect = s[:, others] - s[:, [b]]

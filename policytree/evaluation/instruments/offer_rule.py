@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
-from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, is_real
 from policytree.constraints.checks import asked
@@ -26,9 +24,10 @@ from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.policy_value.validation import REPEATED
 from policytree.evaluation.policy_value.verdict import OFFER_WORDS, Verdict
 from policytree.exceptions import InputError, quoted
+from policytree.study_check.directions import with_direction
 from policytree.weighting.costs import treatment_costs
 from policytree.weighting.reward_arguments import is_instrumental
-from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -93,22 +92,18 @@ class OfferRule(Shown):
 
 
 @shares_documentation(STUDY)
-@takes_study
-@aligns_rows
 def offer_rule(
     estimator: DRPolicyTree,
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     groups: Column | None = None,
-    strata: Column | Table | None = None,
     sample_weight: Column | None = None,
     offer_costs: PerTreatment | None = None,
     treatment_cost: float = 0.0,
-    control: Any = None,
     value: bool = True,
     validation: str = REPEATED,
     cv: Any = None,
@@ -117,7 +112,6 @@ def offer_rule(
     random_state: Seed = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **outcome: Unpack[OutcomeArguments],
 ) -> OfferRule:
     """The best tree over offers (intention to treat), beside a tree over treatments that people may refuse.
 
@@ -177,24 +171,22 @@ def offer_rule(
     """
     if not isinstance(estimator, DRPolicyTree):
         raise InputError(f"estimator must be a DRPolicyTree; got {type(estimator).__name__}.")
-    if outcome.get("instrument") is None:
+    observed = StudyData.read(
+        "offer_rule", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
+    ).with_covariates()
+    estimator = with_direction(estimator, observed.direction)
+    if observed.instrument is None:
         raise InputError("instrument is missing; pass what every row was offered.")
-    observed = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
-    inputs = offer_tree_inputs(
-        Y, observed, offer_costs=offer_costs, treatment_cost=treatment_cost, direction=estimator.direction or "maximize"
+    data = study_of_offers(
+        observed, offer_costs=offer_costs, treatment_cost=treatment_cost, direction=estimator.direction or "maximize"
     )
-    data: dict[str, Any] = {
-        **inputs, "X": X, "W": W, "propensity": propensity, "groups": groups, "strata": strata,
-        "sample_weight": sample_weight, **{name: given for name, given in outcome.items() if name != "instrument"},
-    }  # fmt: skip
-    tree = by_columns(over_offers(estimator).fit, **data)
+    tree = over_offers(estimator).fit(data)
     values = None
     # A study's control is a treatment; where no offer is named alike, that of offers is recognised by its name.
-    of_offers = control if control in tree.reward_estimator_.treatments_.tolist() else None
+    of_offers = observed.control if observed.control in tree.reward_estimator_.treatments_.tolist() else None
     if value:
-        values = by_columns(
-            cross_val_policy_value, tree, **data, control=of_offers, validation=validation, cv=cv, n_repeats=n_repeats,
-            level=level,
+        values = cross_val_policy_value(
+            tree, replace(data, control=of_offers), validation=validation, cv=cv, n_repeats=n_repeats, level=level,
             random_state=random_state, n_jobs=n_jobs, progress=progress,
         )  # fmt: skip
         verdict = _net_only(values.verdict) if treatment_cost else values.verdict
@@ -215,10 +207,10 @@ def _net_only(verdict: Verdict) -> Verdict:
     return replace(verdict, **{name: replace(gain, gross=None) for name, gain in gains.items() if gain is not None})
 
 
-def offer_tree_inputs(
-    Y: Column, observed: StudyData, *, offer_costs: PerTreatment | None, treatment_cost: float, direction: str
-) -> dict[str, Any]:
-    """``Y``, ``T`` and ``sample_treatment_costs`` of a tree over offers, as ``DRPolicyTree.fit`` takes them.
+def study_of_offers(
+    observed: StudyData, *, offer_costs: PerTreatment | None, treatment_cost: float, direction: str
+) -> StudyData:
+    """The same study with offers in the place of treatments, and outcomes net of what takers cost.
 
     Raises
     ------
@@ -234,11 +226,18 @@ def offer_tree_inputs(
                 raise InputError(f"offer_costs names the offer {label!s}; the offers are {', '.join(map(str, known))}.")
             if not np.isfinite(as_numbers(cost, f"offer_costs of {label!s}")).all():
                 raise InputError(f"offer_costs of {label!s} has missing or infinite values; give finite numbers.")
-    return {
-        "Y": net_of_uptake(Y, observed, treatment_cost, direction),
-        "T": pd.Series(offers[observed.instrument.code], index=observed.index, name="offer"),
-        "sample_treatment_costs": offer_costs,
-    }
+    every = np.arange(observed.n)
+    given = observed.arguments(every)
+    del given["instrument"]
+    if observed.times is not None:
+        given["horizon"] = float(observed.times.horizon)  # to which every offer has to be followed
+    beside = ("X", "W", "propensity", "sample_weight", "strata", "direction", "randomized", "unit")
+    offered = pd.Series(offers[observed.instrument.code], index=observed.index, name="offer")
+    y = pd.Series(given.pop("Y"), index=observed.index, name=observed.name)
+    return StudyData.of(
+        net_of_uptake(y, observed, treatment_cost, direction), offered, **given, groups=observed.labels,
+        sample_treatment_costs=offer_costs, **{role: getattr(observed, role) for role in beside},
+    )  # fmt: skip
 
 
 def net_of_uptake(Y: Column, observed: StudyData, treatment_cost: float, direction: str) -> Column:

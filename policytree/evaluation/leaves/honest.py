@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_level, factors_of
@@ -26,8 +25,8 @@ from policytree.evaluation.policy_value.refits import Data, checked_direction, f
 from policytree.evaluation.policy_value.sample_split import judging_rows, rows_of
 from policytree.evaluation.policy_value.values import policy_value
 from policytree.exceptions import InputError
-from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
-from policytree.weighting.target_arguments import stacks_target
+from policytree.study_check.directions import with_direction
+from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.outcome import INCIDENCE, SURVIVAL
 
 
@@ -95,28 +94,19 @@ class HonestLeaves(Shown):
 
 
 @shares_documentation(STUDY)
-@takes_study
-@aligns_rows
-@stacks_target
 def honest_leaf_summary(
     estimator: Any,
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     groups: Column | None = None,
-    strata: Column | Table | None = None,
     sample_weight: Column | None = None,
-    sample_treatment_costs: PerTreatment | None = None,
-    budget_costs: PerTreatment | None = None,
-    outcomes: Mapping[str, Any] | None = None,
-    subgroups: Table | None = None,
     honest: float | Column = 0.5,
     level: float = 0.95,
     random_state: Seed = None,
-    **outcome: Unpack[OutcomeArguments],
 ) -> HonestLeaves:
     """Fit a tree to some rows and summarise its leaves on the others, which did not influence it.
 
@@ -169,11 +159,14 @@ def honest_leaf_summary(
     ['none', 'drug']
     """
     check_level(level)
+    seen = StudyData.read(
+        "honest_leaf_summary", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
+    ).with_covariates()
+    estimator = with_direction(estimator, seen.direction)
     direction = checked_direction(estimator)
     if not hasattr(estimator, "apply"):
         raise InputError(f"{type(estimator).__name__} has no leaves (no apply); use DRPolicyTree.")
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
-    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
+    data = Data(seen, direction)
     judging = judging_rows(honest, seen, random_state)
     rows = np.flatnonzero(judging)
     fitted = fit_finished(estimator, data, np.flatnonzero(~judging))
@@ -186,7 +179,7 @@ def honest_leaf_summary(
         study=None if seen.study is None else seen.study[rows], **options,
     )  # fmt: skip
     limits = _limits_of_shares(seen)
-    if limits is not None and sample_treatment_costs is None:
+    if limits is not None and seen.sample_treatment_costs is None:
         leaf, judging_weight = fitted.apply(x), weight
         if seen.study is not None:  # what is known of a treatment comes from the study, weighted to the target
             of_study = seen.study[rows]

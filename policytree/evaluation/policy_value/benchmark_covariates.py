@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 from sklearn.base import clone
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
-from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Table
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError
 from policytree.weighting.reward_arguments import is_instrumental
 from policytree.weighting.reward_estimator import RewardEstimator
-from policytree.weighting.study_data import OutcomeArguments
+from policytree.weighting.study_data import StudyData
 
 
 @shares_documentation(STUDY)
-@takes_study
-@aligns_rows
 def nuisances_without(
     estimator: Any,
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     covariates: Sequence[Any] | Mapping[str, Sequence[Any]],
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     sample_weight: Column | None = None,
     groups: Column | None = None,
-    strata: Column | Table | None = None,
-    **outcome: Unpack[OutcomeArguments],
 ) -> dict[str, tuple[pd.DataFrame, pd.DataFrame]]:
     """Cross-fit the nuisances again without each covariate, for ``benchmarks`` of :func:`omitted_variable_bounds`.
 
@@ -74,42 +69,40 @@ def nuisances_without(
     >>> list(without)
     ['0']
     """
+    data = StudyData.read(
+        "nuisances_without", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
+    ).with_covariates()
     estimator = getattr(estimator, "reward_estimator_", estimator)
     if not isinstance(estimator, RewardEstimator):
         raise InputError(
             f"{type(estimator).__name__} is no RewardEstimator; pass one, or a fitted DRPolicyTree, whose own is used."
         )
-    if is_instrumental(estimator) or outcome.get("instrument") is not None:
+    if is_instrumental(estimator) or data.instrument is not None:
         raise InputError(
             "Bounds for omitted covariates know no instrument, whose probabilities are those of offers; pass the "
             "offers as T, or use exclusion_sensitivity."
         )
-    if any(outcome.get(name) is not None for name in ("study", "target_X", "target_W")):
+    if data.study is not None:
         raise InputError(
             "Bounds for omitted covariates are of the study; leave the target out, or use transport_sensitivity."
         )
     if isinstance(covariates, str):
         raise InputError(f"covariates must be a list of columns; write [{covariates!r}].")
     named = covariates if isinstance(covariates, Mapping) else {str(name): [name] for name in covariates}
-    rows: dict[str, Any] = {
-        "propensity": propensity, "sample_weight": sample_weight, "groups": groups, "strata": strata, **outcome,
-    }  # fmt: skip
-    return {name: nuisances_of(each) for name, each in estimators_without(estimator, named, Y, T, X, W, rows).items()}
+    return {name: nuisances_of(each) for name, each in estimators_without(estimator, named, data).items()}
 
 
 def estimators_without(
-    estimator: RewardEstimator, named: Mapping[str, Any], Y: Column, T: Column, X: Table, W: Table | None,
-    rows: Mapping[str, Any],
-) -> dict[str, RewardEstimator]:  # fmt: skip
-    """Clones fitted without some columns each, by the name of what was left out; ``rows``: the rest of ``fit``."""
-    tables = {name: frame_of(table) for name, table in (("X", X), ("W", W)) if table is not None}
+    estimator: RewardEstimator, named: Mapping[str, Any], data: StudyData
+) -> dict[str, RewardEstimator]:
+    """Clones fitted without some columns each, by the name of what was left out."""
+    tables = {name: frame_of(table) for name, table in (("X", data.X), ("W", data.W)) if table is not None}
     return {
-        name: by_columns(
-            clone(estimator).fit, Y=Y, T=T, **_without(tables, [columns] if isinstance(columns, str) else columns),
-            **rows,
+        name: clone(estimator).fit(
+            replace(data, **_without(tables, [columns] if isinstance(columns, str) else columns))
         )
         for name, columns in named.items()
-    }  # fmt: skip
+    }
 
 
 def nuisances_of(fitted: RewardEstimator) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -131,7 +124,7 @@ def frame_of(table: Table) -> pd.DataFrame:
     return pd.DataFrame(table) if frame is None else frame
 
 
-def _without(tables: dict[str, pd.DataFrame], columns: Sequence[Any]) -> dict[str, pd.DataFrame | None]:
+def _without(tables: dict[str, pd.DataFrame], columns: Sequence[Any]) -> dict[str, Any]:
     known = [column for frame in tables.values() for column in frame.columns]
     for column in columns:
         if column not in known:

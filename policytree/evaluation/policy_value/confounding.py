@@ -69,7 +69,6 @@ def hidden(
     seen: StudyData,
     fitted: RewardEstimator,
     most: int,
-    fit: Mapping[str, Any],
     told: Callable[[], None] = lambda: None,
 ) -> Hidden | None:
     """Leave out the covariates that explain most of treatment and outcome, one at a time, and see what moves.
@@ -86,8 +85,6 @@ def hidden(
         Fitted to all rows, with estimated probabilities of treatment.
     most : int
         How many covariates.
-    fit : mapping
-        The arguments of its fit.
     told : callable
         Called after every covariate.
 
@@ -97,17 +94,15 @@ def hidden(
         None where the verdict recommends nothing, or fewer than two covariates were seen.
     """
     pair = compared(verdict)
-    names = strongest(seen, fit["X"], fit["W"], most) if pair is not None else []
+    names = strongest(seen, seen.X, seen.W, most) if pair is not None else []
     if pair is None or not names:
         return None
     a, b, estimate = pair
     what = f"{a} - {b}"
-    rest = dict(fit)
-    Y, T, X, W = (rest.pop(name) for name in ("Y", "T", "X", "W"))
     found: dict[str, RewardEstimator] = {}
     try:
         for name in names:
-            found |= estimators_without(fitted, {str(name): [name]}, Y, T, X, W, rest)
+            found |= estimators_without(fitted, {str(name): [name]}, seen)
             told()
         nuisances = {name: nuisances_of(each) for name, each in found.items()}
     except ValueError as error:  # a model of the user's that needs the column

@@ -7,17 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
-from policytree.common.study_columns import by_columns
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_choice, check_count, check_level
 from policytree.constraints.amounts import Limit
@@ -66,40 +64,27 @@ from policytree.evaluation.policy_value.verdict import Difference, Rules, Second
 from policytree.exceptions import InputError, OverlapWarning, quoted
 from policytree.model_selection.crossfit import forget_shared_models
 from policytree.study_check import StudyCheck, check_study
-from policytree.study_check.directions import direction_of, name_of
+from policytree.study_check.directions import direction_of, name_of, with_direction
 from policytree.trees.text import rule_sentence
 from policytree.trees.tree import Tree
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacking import LEARNERS_OF
-from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
-from policytree.weighting.target_arguments import stacks_target
-from policytree.weighting.time_to_event.outcome import is_structured
+from policytree.weighting.study_data import StudyData
 
 AUTO = "auto"  # as a second opinion
 
 
 @shares_documentation(STUDY)
-@takes_study
-@aligns_rows
-@stacks_target
 def cross_val_policy_value(
     estimator: Any,
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     groups: Column | None = None,
-    strata: Column | Table | None = None,
     sample_weight: Column | None = None,
-    sample_treatment_costs: PerTreatment | None = None,
-    budget_costs: PerTreatment | None = None,
-    outcomes: Mapping[str, Any] | None = None,
-    subgroups: Table | None = None,
-    control: Any = None,
-    randomized: bool | None = None,
-    unit: str = "",
     rivals: Mapping[str, Any] | None = None,
     second_opinion: str | Mapping[str, str] | None = AUTO,
     benchmarks: int = MOST_BENCHMARKS,
@@ -111,7 +96,6 @@ def cross_val_policy_value(
     n_jobs: int | None = None,
     executor: Any = None,
     progress: Callable[[int, int], None] | None = None,
-    **outcome: Unpack[OutcomeArguments],
 ) -> PolicyValueTable:
     """Held-out value of a policy learner, against every constant treatment, the status quo and the plug-in rule.
 
@@ -228,23 +212,21 @@ def cross_val_policy_value(
     True
     """
     check_level(level)  # before the work, not after
-    direction = checked_direction(estimator)
-    ways = direction_of(
-        stated_direction(estimator), name_of(Y), times=outcome.get("event") is not None or is_structured(Y)
-    )
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
+    seen = StudyData.read(
+        "cross_val_policy_value", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
+    ).with_covariates()
+    estimator = with_direction(estimator, seen.direction)
+    direction, propensity = checked_direction(estimator), seen.propensity
+    ways = direction_of(stated_direction(estimator), name_of(seen), times=seen.times is not None)
     estimator = sized_for(estimator, seen)
-    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
-    groups_of = {} if subgroups is None else subgroup_columns(subgroups, seen.n)
+    data = Data(seen, direction)
+    groups_of = {} if seen.subgroups is None else subgroup_columns(seen.subgroups, seen.n)
     labels = seen.treatments.tolist()
-    control = recognised_control(labels) if control is None else known_label(control, labels, "control")
-    in_lottery = propensity is not None if randomized is None else randomized
+    control = recognised_control(labels) if seen.control is None else known_label(seen.control, labels, "control")
+    in_lottery = propensity is not None if seen.randomized is None else seen.randomized
     by_lot = in_lottery or propensity is not None  # nothing but chance decided, whoever got the mixture before
     names = rule_names(seen, control, in_lottery)
-    check = by_columns(
-        check_study, X=X, T=T, Y=Y, W=W, groups=groups, sample_weight=sample_weight, strata=strata,
-        known_propensity=propensity is not None, **outcome,
-    )  # fmt: skip
+    check = check_study(seen)
     given = given_chances(seen, propensity)
     check_choice(validation, "validation", DEFAULT_CV)
     refuse_unlearnable(estimator, seen if seen.instrument is None else seen.by_offer(), validation, cv)
@@ -279,21 +261,17 @@ def cross_val_policy_value(
     opinions = _opinions(judged_by, data, drawn, names, level)
     concealed = None
     if hides and compared(table.verdict) is not None:
-        fit = {
-            "Y": Y, "T": T, "X": X, "W": W, "groups": groups, "strata": strata, "sample_weight": sample_weight,
-            **outcome,
-        }  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OverlapWarning)  # the refits said so
-            model = _all_rows(estimator, data, drawn, judged_by, random_state, fit)
+            model = _all_rows(estimator, seen, data, drawn, judged_by, random_state)
             teller.count()
             if model is not None:
                 rules = [codes_of(seen.treatments, repetition.policy, POLICY) for repetition in repetitions]
-                concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, fit, teller.count)
+                concealed = hidden(table.verdict, rules, drawn.judged(), seen, model, benchmarks, teller.count)
     teller.finish()
     evidence = Evidence(seen, ways, check, given, rewards, by_lot, table.verdict.rule, opinions, concealed)
     verdict = table.verdict.through(gates_of(evidence))
-    verdict = replace(verdict, words=replace(verdict.words, unit=short_unit(unit)))
+    verdict = replace(verdict, words=replace(verdict.words, unit=short_unit(seen.unit)))
     gates = gates_of(replace(evidence, opinions=(), hidden=None))
     opinions = tuple(replace(each, verdict=each.verdict.through(gates)) for each in opinions)
     return replace(table, verdict=verdict, hidden=concealed, second_opinions=opinions)
@@ -340,7 +318,7 @@ def _opinions(
 
 
 def _all_rows(
-    estimator, data: Data, drawn: Validation, judged_by: list[list[Judged]], random_state: Seed, fit: dict[str, Any]
+    estimator, seen: StudyData, data: Data, drawn: Validation, judged_by: list[list[Judged]], random_state: Seed
 ) -> RewardEstimator | None:
     """The estimator's nuisance models fitted to all rows, whose folds can be drawn again; None if they have no chances.
 
@@ -354,7 +332,7 @@ def _all_rows(
         return own
     if not isinstance(nuisances.random_state, int | np.integer):
         nuisances.set_params(random_state=check_random_state(random_state).randint(2**31))
-    return by_columns(nuisances.fit, **fit)
+    return nuisances.fit(seen)
 
 
 def _rewards_check(

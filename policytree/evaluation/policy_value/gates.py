@@ -312,22 +312,16 @@ def rewards_evidence(
     seen: StudyData, rows: np.ndarray, rewards: pd.DataFrame, why: str, propensity: pd.DataFrame | None = None
 ) -> StudyCheck:
     """Check rewards (len(rows), K) of these rows, gross of costs; ``propensity``: probabilities that were stated."""
-    part = seen.rows(rows)
-    return check_rewards(
-        T=part.treatments[part.arm], rewards=rewards, groups=part.groups, sample_weight=part.sample_weight,
-        propensity=propensity, by_chance=why, **seen.arguments(rows),
-    )  # fmt: skip
+    return check_rewards(rewards, seen.rows(rows), propensity=propensity, by_chance=why)
 
 
 def offers_evidence(seen: StudyData, support: Support, why: str) -> StudyCheck:
     """Check the rewards of offers, where people may refuse them."""
-    by, rows = seen.by_offer(), support.rows
+    by = replace(seen.by_offer(), took=None).rows(support.rows)
     assert support.offers is not None, "there are offers"
-    part = by.rows(rows)
     found = check_rewards(
-        T=part.treatments[part.arm], rewards=pd.DataFrame(support.offers, columns=by.treatments), groups=part.groups,
-        sample_weight=part.sample_weight, propensity=pd.DataFrame(support.chances, columns=by.treatments),
-        min_propensity=support.floor, by_chance=why, **by.arguments(rows),
+        pd.DataFrame(support.offers, columns=by.treatments), by, min_propensity=support.floor, by_chance=why,
+        propensity=pd.DataFrame(support.chances, columns=by.treatments),
     )  # fmt: skip
     return replace(found, findings=about_offers(found.findings))
 

@@ -6,7 +6,7 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from policytree.common.executors import check_executor, submitted
-from policytree.common.study_columns import by_columns
 from policytree.common.validation import columns_by_label
 from policytree.constraints.people import further_outcomes
 from policytree.estimators.doubly_robust import DRPolicyTree
@@ -30,7 +29,7 @@ from policytree.weighting.costs import treatment_costs
 from policytree.weighting.propensities import is_constant
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.stacked import per_person
-from policytree.weighting.study_data import StudyData
+from policytree.weighting.study_data import StudyData, by_columns
 from policytree.weighting.time_to_event.outcome import warn_of_direction
 
 Opinion = tuple[str, str]  # what models are of, "treatment" or "outcomes", and the learner in place of the mixture
@@ -78,25 +77,22 @@ def _rows(table, rows: np.ndarray):
 class Data:
     """The user's data, sliced by row numbers into the arguments of estimators."""
 
-    def __init__(
-        self, seen: StudyData, X, W, propensity, costs, direction: str, budget_costs=None, outcomes=None, subgroups=None
-    ):
-        self.seen = seen
+    def __init__(self, seen: StudyData, direction: str):
+        self.seen = seen.arrays()
         self.direction = direction
-        if seen.times is not None:
-            warn_of_direction(seen.times.target.by_cause or None, None, direction)
+        warn_of_direction(seen.times, direction)
         self._costs, self._budget_costs = (
             None if each is None else seen.frame(treatment_costs(each, seen.n, seen.treatments))
-            for each in (costs, budget_costs)
+            for each in (seen.sample_treatment_costs, seen.budget_costs)
         )
         self.further = {
             name: (sliceable(values, f"outcomes[{name!r}]", seen.n), way)
-            for name, (values, way) in further_outcomes(outcomes).items()
+            for name, (values, way) in further_outcomes(seen.outcomes).items()
         }
-        self._subgroups = sliceable(subgroups, "subgroups", seen.n)
-        self._X = sliceable(X, "X", seen.n)
-        self._W = sliceable(W, "W", seen.n)
-        self._propensity = propensity
+        self._subgroups = sliceable(seen.subgroups, "subgroups", seen.n)
+        self._X = sliceable(seen.X, "X", seen.n)
+        self._W = sliceable(seen.W, "W", seen.n)
+        self._propensity = propensity = seen.propensity
         n_arms = seen.n_arms if seen.instrument is None else len(seen.instrument.offers)
         self._per_row = propensity is not None and not is_constant(propensity, seen.n, n_arms)
         if self._per_row:
@@ -130,9 +126,7 @@ class Data:
                     "outcomes and those of an instrument; use RewardEstimator or DRPolicyTree."
                 )
             known = {} if self.seen.instrument is None else self.propensities(rows)
-            y = np.asarray(
-                by_columns(estimator.predict_own_outcomes, **self.outcomes(rows), **self.covariates(rows), **known)
-            )
+            y = np.asarray(self._asked(estimator.predict_own_outcomes, rows, **known))
         return self.net(np.tile(y[:, None], self.seen.n_arms), rows)[np.arange(len(rows)), own]
 
     def _own_outcomes_in_target(self, fitted, rows: np.ndarray) -> np.ndarray:
@@ -142,7 +136,7 @@ class Data:
             raise InputError(
                 f"{type(estimator).__name__} knows no target; use RewardEstimator or DRPolicyTree, or leave it out."
             )
-        outcome = np.asarray(by_columns(estimator.predict_own_outcomes, **self.outcomes(rows), **self.covariates(rows)))
+        outcome = np.asarray(self._asked(estimator.predict_own_outcomes, rows))
         if costs is not None:
             spent = estimator.status_quo_of_costs(self.seen.rows(rows), costs, **self.covariates(rows))
             outcome = outcome - spent if self.direction == "maximize" else outcome + spent
@@ -157,10 +151,18 @@ class Data:
         estimator = getattr(fitted, "reward_estimator_", fitted)
         reusable = isinstance(estimator, RewardEstimator) and self.seen.instrument is None  # else they are of offers
         known = {} if outcomes is None or not reusable else {"regression": outcomes}
-        rewards = by_columns(estimator.predict_rewards, **self.observations(rows), **known)
+        rewards = self._asked(estimator.predict_rewards, rows, **self.propensities(rows), **known)
         values = _by_treatment(rewards, pd.Index(self.seen.treatments), "predict_rewards")
         values = self.per_person(values, rows)
         return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
+
+    def _asked(self, method: Callable[..., Any], rows: np.ndarray, **known: Any) -> Any:
+        """What a fitted estimator says of rows that it has not seen; ``known``: of their propensities and outcomes."""
+        if not getattr(method, "takes_study", False):
+            return method(**self.outcomes(rows), **self.covariates(rows), **known)
+        part, known = self.seen.rows(rows), known | self.covariates(rows)
+        weight = None if part.study is None else part.sample_weight  # rows are judged one by one
+        return method(replace(part, sample_weight=weight, groups=None, strata=None, **known))
 
     def per_person(self, scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Scores of these rows, (n,) or (n, K), for averages with the weights of ``seen``."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import columns_by_label
@@ -21,8 +20,8 @@ from policytree.estimators.doubly_robust import DRPolicyTree
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.policy_value.refits import Data, checked_direction, fit_finished
 from policytree.exceptions import InputError, quoted
-from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
-from policytree.weighting.target_arguments import stacks_target
+from policytree.study_check.directions import with_direction
+from policytree.weighting.study_data import StudyData
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -82,23 +81,18 @@ class HeldOutRewards(Shown):
 
 
 @shares_documentation(STUDY)
-@takes_study
-@aligns_rows
-@stacks_target
 def held_out_rewards(
     estimator: Any,
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     groups: Column | None = None,
-    strata: Column | Table | None = None,
     sample_weight: Column | None = None,
     honest: float | Column = 0.5,
     random_state: Seed = None,
-    **outcome: Unpack[OutcomeArguments],
 ) -> HeldOutRewards:
     """Fit to some rows; estimate rewards and predict outcomes of the others with the fitted models.
 
@@ -140,10 +134,13 @@ def held_out_rewards(
     >>> bool(ranking.estimate.lower > 0)
     True
     """
+    seen = StudyData.read(
+        "held_out_rewards", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
+    ).with_covariates()
+    estimator = with_direction(estimator, seen.direction)
     direction = checked_direction(estimator)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     _refuse_other_populations(estimator, seen)
-    data = Data(seen, X, W, propensity, None, direction)
+    data = Data(replace(seen, sample_treatment_costs=None, budget_costs=None, outcomes=None, subgroups=None), direction)
     judging = judging_rows(honest, seen, random_state)
     rows = np.flatnonzero(judging)
     fitted = fit_finished(estimator, data, np.flatnonzero(~judging))

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from policytree.common.study_columns import by_columns
 from policytree.estimators.policy import PolicyTree
 from policytree.regimes.course import Course
 from policytree.regimes.induction import (
@@ -24,7 +23,7 @@ from policytree.regimes.induction import (
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.reward_estimator import RewardEstimator
-from policytree.weighting.study_data import WEIGHT
+from policytree.weighting.study_data import WEIGHT, by_columns
 
 DOUBLY_ROBUST, INVERSE_PROBABILITY, PLUG_IN_ESTIMATE = "dr", "ipw", "plug_in"
 ESTIMATORS = (DOUBLY_ROBUST, INVERSE_PROBABILITY, PLUG_IN_ESTIMATE)
@@ -199,7 +198,7 @@ class SequentialScores:
             model = self._stage_scores(later).model
             own[0][sides[0].rows] = model.completed_outcomes()
             known = {"Y": outcomes[1][sides[1].rows], "T": self.test.decisions[s].given(sides[1].rows)}
-            own[1][sides[1].rows] = by_columns(model.predict_own_outcomes, **known, **sides[1].known.arguments)
+            own[1][sides[1].rows] = model.predict_own_outcomes(**known, **sides[1].known.arguments)
         sign = 1.0 if self.regime.direction == "maximize" else -1.0
         return own[0] - sign * self.train.spent_at(s), own[1] - sign * self.test.spent_at(s)
 
@@ -245,7 +244,7 @@ class SequentialScores:
         if self.estimator == INVERSE_PROBABILITY:
             arguments["regression"] = np.zeros((len(side.rows), side.course.decisions[s].n_arms))
         with silent_on_denied(side.course, s):
-            return _table(by_columns(model.predict_rewards, **arguments, propensity=chances))
+            return _table(model.predict_rewards(**arguments, propensity=chances))
 
     def _predicted(self, model: RewardEstimator, side: Side) -> np.ndarray:
         """Expected outcomes (n_eligible, K) of the people who judge."""

@@ -17,7 +17,7 @@ from policytree.exceptions import InputError
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.scheme import Nuisances
-from policytree.weighting.study_data import StudyData, observe, outcome_matrix
+from policytree.weighting.study_data import StudyData, outcome_matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +117,7 @@ def _observed(Y, T, propensity, groups, sample_weight) -> tuple[StudyData, np.nd
     frame = as_pandas(propensity)
     if frame is not None:  # as RewardEstimator.propensity_: raised to a floor, rows need not sum to one
         p, _, known = observed_propensity(frame, T)
-    observed = observe(Y, T, sample_weight=sample_weight, groups=groups, treatments=known)
+    observed = StudyData.of(Y, T, sample_weight=sample_weight, groups=groups, treatments=known)
     if frame is None:
         p = propensity_matrix(propensity, observed.n, observed.treatments)
     _, units = units_with_weight(observed.clusters, observed.weight)

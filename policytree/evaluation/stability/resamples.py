@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from policytree.common.study_columns import by_columns
 from policytree.common.validation import check_choice, check_count, is_real
 from policytree.data.features import CATEGORICAL
 from policytree.evaluation.inputs import generator
 from policytree.evaluation.policy_value.refits import Data, finished, policy_codes
 from policytree.exceptions import InputError, UnseenValueWarning, quoted
 from policytree.trees.tree import Tree
+from policytree.weighting.study_data import by_columns
 
 BOOTSTRAP, SUBSAMPLE = "bootstrap", "subsample"
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.data.feature_encoder import FeatureEncoder
@@ -29,39 +28,30 @@ from policytree.evaluation.stability.resamples import (
 )
 from policytree.evaluation.stability.tables import PolicyStability
 from policytree.exceptions import SearchWarning
+from policytree.study_check.directions import with_direction
 from policytree.trees.tree import Tree
-from policytree.weighting.study_data import OutcomeArguments, observe
-from policytree.weighting.target_arguments import stacks_target
+from policytree.weighting.study_data import StudyData
 
 FEWEST = 2  # resamples, for anything to recur
 
 
 @shares_documentation(STUDY)
-@takes_study
-@aligns_rows
-@stacks_target
 def policy_stability(
     estimator: Any,
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     groups: Column | None = None,
-    strata: Column | Table | None = None,
     sample_weight: Column | None = None,
-    sample_treatment_costs: PerTreatment | None = None,
-    budget_costs: PerTreatment | None = None,
-    outcomes: Mapping[str, Any] | None = None,
-    subgroups: Table | None = None,
     method: str = BOOTSTRAP,
     n_resamples: int = 50,
     share: float = 0.5,
     random_state: Seed = None,
     n_jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    **outcome: Unpack[OutcomeArguments],
 ) -> PolicyStability:
     """Refit the policy on resamples, and count how often splits, thresholds and each person's treatment recur.
 
@@ -128,10 +118,11 @@ def policy_stability(
     >>> stability.n_requested, stability.method
     (5, 'bootstrap')
     """
-    direction = checked_direction(estimator)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
-    estimator = sized_for(estimator, seen)
-    data = Data(seen, X, W, propensity, sample_treatment_costs, direction, budget_costs, outcomes, subgroups)
+    seen = StudyData.read(
+        "policy_stability", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
+    ).with_covariates()
+    estimator = sized_for(with_direction(estimator, seen.direction), seen)
+    data = Data(seen, checked_direction(estimator))
     units = seen.clusters
     rows = draw_rows(method, share, units, n_resamples, random_state)
     teller = _Teller(len(rows), progress)
@@ -157,7 +148,8 @@ def policy_stability(
         treatments=seen.treatments, index=seen.index, policies=np.array([r.policy for r in done]),
         splits=tuple(r.splits for r in done), n_leaves=tuple(r.n_leaves for r in done), shown=shown,
         shown_splits=splits_of(tree) if shown is not None and isinstance(tree, Tree) else (),
-        covariates=_numeric(X), sample_weight=seen.sample_weight, method=method, share=share, n_requested=len(rows),
+        covariates=_numeric(seen.X), sample_weight=seen.sample_weight, method=method, share=share,
+        n_requested=len(rows),
         failures=tuple(f"{type(f.error).__name__}: {f.error}" for f in teller.failures),
     )  # fmt: skip
 

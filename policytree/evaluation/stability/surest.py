@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Unpack
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from policytree.common.calls import takes_study
+from policytree.common.calls import StudyLike
 from policytree.common.docstrings import shares_documentation
-from policytree.common.row_labels import aligns_rows
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_count, check_level
@@ -27,6 +26,7 @@ from policytree.evaluation.stability.rashomon import near_ties
 from policytree.evaluation.stability.rashomon_tables import NearTies
 from policytree.exceptions import InputError
 from policytree.serialization import to_dict, to_json
+from policytree.study_check.directions import with_direction
 from policytree.trees.text import counted, export_text
 from policytree.trees.tree import Tree
 from policytree.trees.unseen_values import warn_of_unseen
@@ -37,8 +37,7 @@ from policytree.weighting.cluster_robust import (
     n_units,
     variance_of_mean,
 )
-from policytree.weighting.study_data import OutcomeArguments, StudyData, observe
-from policytree.weighting.target_arguments import stacks_target
+from policytree.weighting.study_data import StudyData
 
 BEST = "the best single treatment"
 TREE = "tree"
@@ -210,22 +209,16 @@ class SurestRule(Shown):
 
 
 @shares_documentation(STUDY)
-@takes_study
-@aligns_rows
-@stacks_target
 def surest_rule(
     estimator: DRPolicyTree,
-    Y: Column,
-    T: Column,
+    Y: Column | StudyLike,
+    T: Column | None = None,
     *,
-    X: Table,
+    X: Table | None = None,
     W: Table | None = None,
     propensity: PerTreatment | None = None,
     groups: Column | None = None,
-    strata: Column | Table | None = None,
     sample_weight: Column | None = None,
-    sample_treatment_costs: PerTreatment | None = None,
-    control: Any = None,
     epsilon: float | None = None,
     slack: float | None = None,
     n_candidates: int = 50,
@@ -233,7 +226,6 @@ def surest_rule(
     level: float = 0.95,
     time_limit: float | None = None,
     random_state: Seed = None,
-    **outcome: Unpack[OutcomeArguments],
 ) -> SurestRule:
     """Find the rule whose gain has the largest lower bound: among near-ties, and one treatment for everybody.
 
@@ -312,13 +304,16 @@ def surest_rule(
     check_count(n_candidates, "n_candidates", 1)
     if not isinstance(estimator, DRPolicyTree):
         raise InputError(f"surest_rule takes a DRPolicyTree; got {type(estimator).__name__}.")
+    seen = StudyData.read(
+        "surest_rule", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
+    ).with_covariates()
+    estimator = with_direction(estimator, seen.direction)
     direction = checked_direction(estimator)
-    seen = observe(Y, T, sample_weight=sample_weight, groups=groups, strata=strata, **outcome)
     if seen.study is not None:
         raise InputError("surest_rule judges rules for the people of the study; leave the target out.")
-    baseline = None if control is None else known_label(control, seen.treatments.tolist(), "control")
+    baseline = None if seen.control is None else known_label(seen.control, seen.treatments.tolist(), "control")
     estimator = sized_for(estimator, seen)
-    data = Data(seen, X, W, propensity, sample_treatment_costs, direction)
+    data = Data(replace(seen, budget_costs=None, outcomes=None, subgroups=None), direction)
     judging = judging_rows(honest, seen, random_state)
     rows, learning = np.flatnonzero(judging), np.flatnonzero(~judging)
     fitted = fit_finished(estimator, data, learning)

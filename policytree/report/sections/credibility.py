@@ -49,12 +49,10 @@ def rewards_check(study: Described, rewards: Any, rows: np.ndarray | None = None
     rows = np.arange(seen.n) if rows is None else rows
     if rewards is None or rewards.participation_ is not None or len(rewards.rewards_) != len(rows):
         return None
-    by_offer = study.observed.by_offer() if study.by_offers else study.observed
+    by_offer = replace(study.observed.by_offer(), took=None) if study.by_offers else study.observed
     found = check_rewards(
-        T=seen.treatments[seen.arm[rows]], rewards=_assigned_rewards(rewards), **by_offer.arguments(rows),
-        groups=None if seen.groups is None else seen.groups[rows],
-        sample_weight=None if seen.sample_weight is None else seen.sample_weight[rows],
-        propensity=rewards.propensity_, min_propensity=rewards.min_propensity, by_chance=_by_chance(study, rewards),
+        _assigned_rewards(rewards), by_offer.rows(rows), propensity=rewards.propensity_,
+        min_propensity=rewards.min_propensity, by_chance=_by_chance(study, rewards),
     )  # fmt: skip
     return replace(found, findings=about_offers(found.findings)) if study.by_offers else found
 

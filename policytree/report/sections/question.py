@@ -9,7 +9,6 @@ from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Described
 from policytree.weighting.study_data import StudyData
-from policytree.weighting.time_to_event.outcome import AT_RISK_BY_DEFAULT, MOST_UNKNOWN, TimeToEvent
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
 
@@ -41,7 +40,7 @@ def _facts(study: Described) -> tuple[tuple[str, str], ...]:
         "outcome": f"{about.outcome}{unit}; {study.better} is better"
         if times is None
         else f"{study.mean_outcome}; {study.better} is better",
-        "horizon": "" if times is None else _horizon(times, about.unit),
+        **({} if times is None else times.facts(about.unit)),
         "treatment": f"{about.treatment}, {seen.n_arms} treatments",
         "offers": "" if seen.instrument is None else _offers_fact(study),
         "values": "" if seen.instrument is None else f"{study.value}; people may refuse what they are offered",
@@ -72,15 +71,6 @@ def _intercurrent(study: Described) -> str:
     if study.times is not None:
         said += "; losses to follow-up are censoring, and weighted for"
     return said + ("; missing outcomes are weighted for" if study.missing is not None else "")
-
-
-def _horizon(times: TimeToEvent, unit: str) -> str:
-    """The horizon, and who chose it if nobody did."""
-    chosen = (
-        f" (by default: the last time at which {AT_RISK_BY_DEFAULT:.0%} of every treatment's rows are at risk, or "
-        f"{1 - MOST_UNKNOWN:.0%} of their outcomes are known)"
-    )
-    return times.until(unit) + chosen * times.default_horizon
 
 
 def _offers_fact(study: Described) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -80,6 +80,29 @@ class CheckedHorizon(float):
     """
 
 
+class Asked(NamedTuple):
+    """What is asked about times: up to when, and the name of what they count for."""
+
+    horizon: float
+    target: str
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments that ask the same."""
+        return self._asdict()
+
+    def of(self, times: TimeToEvent) -> TimeToEvent:
+        """The same times, of which this is asked."""
+        return replace(times, horizon=float(self.horizon), target=TARGETS[self.target], default_horizon=False)
+
+    def refuse_other(self, times: TimeToEvent) -> None:
+        """Refuse to say of one question what was fitted for another."""
+        for name, here, there in zip(self._fields, times.asked, self, strict=True):
+            if here != there:
+                raise InputError(
+                    f"The model was fitted with {name}={there!r}, the report asks for {here!r}; use the same."
+                )
+
+
 @dataclass(frozen=True, slots=True)
 class TimeToEvent:
     """Times of follow-up with how they ended, and the target.
@@ -110,6 +133,11 @@ class TimeToEvent:
     def n(self) -> int:
         """Number of rows."""
         return len(self.time)
+
+    @property
+    def asked(self) -> Asked:
+        """What is asked about the times."""
+        return Asked(self.horizon, self.target.name)
 
     @property
     def free(self) -> np.ndarray:
@@ -152,6 +180,25 @@ class TimeToEvent:
         cause = 1 if self.target.by_cause else None
         horizon = CheckedHorizon(self.horizon)
         return {**self.columns(rows), "horizon": horizon, "target": self.target.name, "cause": cause}
+
+    @property
+    def said(self) -> str:
+        """The horizon as messages say it, such as "horizon 1,000"."""
+        return f"horizon {self.until()}"
+
+    @property
+    def chosen(self) -> str:
+        """How the horizon was chosen, in words; "" if somebody named it."""
+        if not self.default_horizon:
+            return ""
+        return (
+            f"the last time at which {AT_RISK_BY_DEFAULT:.0%} of every treatment's rows are at risk, or "
+            f"{1 - MOST_UNKNOWN:.0%} of their outcomes are known"
+        )
+
+    def facts(self, unit: str = "") -> dict[str, str]:
+        """What a report says of the question beside the outcome, by its name."""
+        return {"horizon": self.until(unit) + (f" (by default: {self.chosen})" if self.chosen else "")}
 
     def until(self, unit: str = "") -> str:
         """The horizon in words, such as "1,000 days"."""
@@ -271,14 +318,16 @@ def time_to_event(
     return out
 
 
-def warn_of_direction(cause: Any, horizon: Any, direction: str) -> None:
+def warn_of_direction(times: TimeToEvent | None, direction: str, stacklevel: int = 4) -> None:
     """Warn where a rule would seek events of a cause; refits (``CheckedHorizon``) were warned of beforehand."""
-    if cause is not None and direction == "maximize" and not isinstance(horizon, CheckedHorizon):
+    if times is None or isinstance(times.horizon, CheckedHorizon):
+        return
+    if times.target.by_cause and direction == "maximize":
         warnings.warn(
             "With cause=, rewards are the time lost to the cause or the probability of its events, and direction "
             "'maximize' seeks more of them; pass direction='minimize' to the estimator if the event is bad.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 
@@ -377,7 +426,7 @@ def _horizon(horizon, time, code, entry, arm, seen, treatments) -> float:
     check_horizon(horizon)
     if entry is not None:
         refuse_late_entries(int((entry[seen] >= horizon).sum()), horizon)
-    return float(horizon)
+    return horizon if isinstance(horizon, CheckedHorizon) else float(horizon)
 
 
 def refuse_late_entries(n_late: int, horizon: float) -> None:

@@ -20,7 +20,7 @@ from policytree.report.sections.first_screen import Told, first_screen
 from policytree.report.sections.question import TONES
 from policytree.report.sections.values import picture_of_values, rules_table
 from policytree.study_check import KNOWN, StudyCheck, check_rewards
-from policytree.weighting.study_data import REFUSE, WEIGHT
+from policytree.weighting.study_data import REFUSE, WEIGHT, StudyData
 
 NO_VALUE = "None: without held-out values nobody knows whether this regime is worth using."
 NOT_COMPUTED = (
@@ -46,11 +46,11 @@ def score_checks(regime: TreatmentRegime, course: Course) -> list[tuple[str, Stu
         outcome = (each.outcome + later)[rows]
         parts = (None if part is None else part[rows] for part in (course.groups, course.sample_weight))
         groups, weight = parts
+        known = REFUSE if not np.isnan(outcome).any() else WEIGHT
+        data = StudyData.of(outcome, each.given(rows), groups=groups, sample_weight=weight, missing_outcome=known)
         found = check_rewards(
-            rewards.rewards_, outcome, each.given(rows), groups=groups, sample_weight=weight,
-            propensity=rewards.propensity_, min_propensity=rewards.min_propensity,
+            rewards.rewards_, data, propensity=rewards.propensity_, min_propensity=rewards.min_propensity,
             by_chance=KNOWN if each.propensity is not None else "",
-            missing_outcome=WEIGHT if np.isnan(outcome).any() else REFUSE,
         )  # fmt: skip
         out.append((each.name, found))
     return out
