@@ -59,7 +59,7 @@ def _facts(study: Described) -> tuple[tuple[str, str], ...]:
         net = "values of treatments are net of what takers cost, those of offers of all"
     facts["costs"] = f"{about.costs} ({net})" if about.costs else ""
     facts["propensity"] = about.propensity
-    facts["intercurrent events"] = _intercurrent(study)
+    facts["estimand"] = _intercurrent(study)
     return tuple((name, text) for name, text in facts.items() if text)
 
 
