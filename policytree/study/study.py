@@ -248,7 +248,7 @@ class Study(StudyLike):
         observed = StudyData.of(**self._columns())
         self._set(found=observed, outcome=self.outcome.settled(observed))
         known, given = self.propensity, self.treatment
-        if isinstance(given, Combined) and isinstance(known, Mapping) and not set(given.of).isdisjoint(known):
+        if isinstance(given, Combined) and isinstance(known, Mapping) and _are_of_factors(known, given, observed):
             self._set(propensity=given.combined(self.table).propensity(known))  # drawn independently of each other
             observed = replace(observed, propensity=probabilities(self.propensity, self.table))
             self._set(found=observed)
@@ -646,6 +646,12 @@ class Study(StudyLike):
             yield "population", self.population.weights
         yield from (("propensity", column) for column in columns_in(self.propensity))
         yield from ((role, column) for role in COSTS for column in columns_in(getattr(self, role)))
+
+
+def _are_of_factors(known: Mapping[Any, Any], given: Combined, observed: StudyData) -> bool:
+    """Whether chances are those of each treatment, and not of their combinations, some of which are called like one."""
+    factors, arms = set(given.of), set(map(str, observed.treatments))
+    return not factors.isdisjoint(known) and (arms - factors).isdisjoint(map(str, known))
 
 
 def _refuse_unknown(label: Any, observed: StudyData, role: str) -> None:

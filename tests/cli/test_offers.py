@@ -232,7 +232,7 @@ def test_fewer_is_better_with_three_offers_and_missing_outcomes(tmp_path):
     code, _, err = run("design", tmp_path / "study.csv", *ASKED, *more, *QUICK[:4], "-o", tmp_path / "out")
     assert code == 0, err
     report = flat((tmp_path / "out" / "report.txt").read_text())
-    assert "A rule for the smallest gain in mean score over nothing" in report
+    assert "for the lowest gain in mean score over nothing?" in report
     assert "all offers the same effect chi-square" in report and "1 degrees of freedom" in report
 
 

@@ -105,7 +105,7 @@ def test_refusals(designed):
         ((*OPTIONS, "--confounders", "physio"), "--confounders names 'physio', which is the treatment"),
         (("--treatment", "drug,y", "--outcome", "y"), "--outcome names 'y', which is the treatment"),
         ((*OPTIONS, "--propensity", "drug=0.5,physio=1.5"), "--propensity of physio is 1.5; it must lie strictly"),
-        ((*OPTIONS, "--propensity", "drug=0.5"), "--propensity has no probability for treatment"),
+        ((*OPTIONS, "--propensity", "drug=0.5"), "There is no chance of physio; give one for each treatment"),
     ):
         refused(run("design", path, *options, "-o", folder / "no"), words)
     frame = factorial(400, 0)

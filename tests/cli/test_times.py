@@ -76,7 +76,7 @@ def test_a_whole_run_says_horizon_and_events_and_shows_areas_under_the_curves(de
     assert {path.name for path in (folder / "out").iterdir()} == FILES
     dead, horizon = data["status"] == 2, saved["horizon"]
     assert f"The event (status = 2) was seen in {dead.sum()} of 240 rows; {(~dead).sum()} are censored" in said
-    assert f"it is days = {horizon:,.6g}, the last time at which a tenth of the rows of every treatment" in said
+    assert f"it is days = {horizon:,.6g}, the last time at which 10% of every treatment's rows are at risk" in said
     assert "if the event is good, say --direction minimize" in said
     assert "covariates age, stage, marker" in said and "censored outcome" not in said
     followed = [(rows["days"] >= horizon).sum() / max(5, 0.1 * len(rows)) for _, rows in data.groupby("arm")]
