@@ -77,8 +77,9 @@ else:
     int_4d, long_4d = types.int32[:, :, :, ::1], types.int64[:, :, :, ::1]
     real_1d, real_2d = types.float64[::1], types.float64[:, ::1]
     flags_1d = types.boolean[::1]
-#: None, or 1 where nodes may have features with a way of their own: two-valued ones, and ones too long for tables. The
-#: kernels are compiled for each apart, without these ways where nothing needs them.
+#: None, or 1 where nodes may have features with a way of their own: two-valued ones, and ones too long for tables; with
+#: features of levels, one more for each of them (depth_two/solve.py). The kernels are compiled for None and for numbers
+#: apart, without these ways where nothing needs them.
 Special = OneOf({"plain": types.none, "special": types.int64})
 
 

@@ -264,7 +264,8 @@ def exact_value(rows, rules, leaves, f, t, wanted, sums, ordered):
     ``wanted`` (2 p): the features that the second split of the low side may be by, then those of the high side. What
     the others would bring must be known to be no better. ``sums`` (codes + 1, 2 (K + prices)) is scratch: both sides'
     sums of a code stand side by side, so that a row touches one line of memory. ``leaves`` of 3 allows a second split
-    on one side only. Codes of features from ``ordered`` on are levels, which second splits divide at will.
+    on one side only. Codes of features from ``ordered`` on are levels, which second splits divide at will; None: no
+    feature has levels.
     """
     planes, n = rows.planes, rows.n
     P, minima, penalty = rules.n_losses, rules.minima, rules.penalty
@@ -305,14 +306,14 @@ def exact_value(rows, rules, leaves, f, t, wanted, sums, ordered):
             to = sums[np.int64(d[i])]
             for k in range(n_sums):
                 to[o + k] += planes[k, i]
-        if g < ordered:
+        if ordered is None or g < ordered:
             for u in range(1, B):
                 for k in range(2 * n_sums):
                     sums[u, k] += sums[u - 1, k]
         for s in range(2):
             if not wanted[s * p + g]:
                 continue
-            if g < ordered:
+            if ordered is None or g < ordered:
                 best = best_of_side(sums, B, s * n_sums, totals, rules) + 2 * penalty
             else:
                 best = best_levels_of_side(sums, B, s * n_sums) + 2 * penalty

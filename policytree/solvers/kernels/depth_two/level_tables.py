@@ -36,10 +36,10 @@ def table_of_levels(rows, f, g, cumulated):
 def level_seconds(rows, ordered, long):
     """What the sides of all cuts lose with the best second split by levels, and the cumulated sums; (3, places), exact.
 
-    Codes of features from ``ordered`` on are levels. Cuts of ``long`` features are left out. (3, 0) without levels.
+    Codes of features from ``ordered`` on are levels. Cuts of ``long`` features are left out.
     """
     p = len(rows.bins)
-    out = np.zeros((3, rows.offset[p] if ordered < p else 0), np.int64)
+    out = np.zeros((3, rows.offset[p]), np.int64)
     for f in range(ordered, p):
         for g in range(ordered):
             if long[g]:
@@ -62,13 +62,13 @@ def level_seconds(rows, ordered, long):
 
 
 @kernel(separate=True, borrows=True)
-def bounds_with_levels(rows, rules, leaves, work, values):
+def bounds_with_levels(rows, rules, leaves, work, by_levels, values):
     """values[place]: a bound of the trees with this first split; exact where no rounded second split comes near.
 
-    Other second splits than those by levels are known in rounded sums (``work.splits``). First splits by levels are
-    forbidden here: they are solved elsewhere (kernels/level_groups/).
+    ``by_levels``: from :func:`level_seconds`. Other second splits are known in rounded sums (``work.splits``). First
+    splits by levels are forbidden here: they are solved elsewhere (kernels/level_groups/).
     """
-    by_levels, splits, own, ordered, long = work.by_levels, work.splits, work.own, work.ordered, work.long
+    splits, own, ordered, long = work.splits, work.own, work.ordered, work.long
     sums = work.sums.leaves[0]
     penalty, shift, error = rules.penalty, work.rounded.shift, work.rounded.error
     for t in range(rows.offset[ordered], rows.offset[len(rows.bins)]):

@@ -282,7 +282,8 @@ def scan_levels(C, levels, level_step, B, step, extremes, splits, at):
 def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits, ordered):
     """Fill, cumulate and scan the tables of features f and g; ``others`` lists all rows.
 
-    Codes of features from ``ordered`` on are levels, of which tables are for first splits on the other feature only.
+    Codes of features from ``ordered`` on are levels, of which tables are for first splits on the other feature only;
+    None: no feature has levels.
     """
     K = rules.n_losses + len(rules.minima)
     R, W = rows.bins[f], rows.bins[g]
@@ -296,7 +297,7 @@ def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits, ord
         cumulate(H[k], C[k], R, W)
     offset = rows.offset
     f_at, g_at = price_below(rows, f, g) * S + offset[f], price_below(rows, g, f) * S + offset[g]
-    if f < ordered and g < ordered:
+    if ordered is None or (f < ordered and g < ordered):
         scan(C, R, W, rules, scratch.extremes, splits, f_at, g_at)
     elif f < ordered:
         scan_levels(C.reshape(C.size), W, 1, R, W, scratch.extremes, splits, f_at)

@@ -90,7 +90,6 @@ class PairWork(NamedTuple):
     # none if tables are exact, so that nothing is evaluated twice
     long: flags_1d  # features of a pair that is too long for a table
     ordered: i8  # codes of features from this one on are levels, of which a split divides any from the others
-    by_levels: long_2d  # level_tables.py::level_seconds
 
 
 @kernel(borrows=True)
@@ -133,16 +132,16 @@ def prepare_pairs(rows, rules, widest, n_block, ordered):
         np.empty((p if any_long and rounded.error > 0 else 0, 2, TILE), np.int32),
         long,
         ordered,
-        level_seconds(rows, ordered, long),
     )
 
 
 @kernel(separate=True)
-def fill_tables(rows, rules, work, n_block, control):
+def fill_tables(rows, rules, work, n_block, control, special):
     """Best second splits from the tables of all pairs that have one; False if stopped."""
     bins = rows.bins
     p = len(bins)
     others = list_all_others(rows, n_block < p)
+    ordered = None if special is None else work.ordered
     for f in range(p):
         for g in range(p):
             if control[STOP] != 0:
@@ -150,12 +149,10 @@ def fill_tables(rows, rules, work, n_block, control):
             B = bins[f]
             if n_block > 0 and B == 2 and bins[g] == 2:
                 continue
-            if max(f, g) >= work.ordered and not (work.long[f] or work.long[g]):
-                continue  # by_levels has these
+            if special is not None and max(f, g) >= work.ordered and not (work.long[f] or work.long[g]):
+                continue  # level_seconds has these
             if table_pays(B, bins[g], rows.n, is_signed(rules)) and (bins[g] > B or (bins[g] == B and f < g)):
-                fill_and_scan(
-                    f, g, rows, work.rounded, rules, work.sums, others, work.tables, work.splits, work.ordered
-                )
+                fill_and_scan(f, g, rows, work.rounded, rules, work.sums, others, work.tables, work.splits, ordered)
     return True
 
 
@@ -183,21 +180,23 @@ def mark_near_of_tables(f, t, rows, rules, work, block, least):
 
 
 @kernel(separate=True)
-def best_first_split(rows, rules, leaves, work, block, first, best, control):
-    """Evaluate the most promising first splits until no bound is below the best, or stopped; long ones are left out."""
+def best_first_split(rows, rules, leaves, work, block, first, best, control, special):
+    """Evaluate the most promising first splits until no bound is below the best, or stopped; long ones are left out.
+
+    ``block``: None if ``special`` is.
+    """
     bins, offset = rows.bins, rows.offset
     p = len(bins)
     error = work.rounded.error
     values = np.full(offset[p], INF, np.int64)
     by_leaves = np.empty(4, np.int64)
-    least = np.empty(2, np.int64)
     first_split_values(work.sums, work.splits, rows, rules, work.rounded.shift, leaves, work.own, work.long, values,
                        by_leaves)  # fmt: skip
     for t in range(offset[p]):
         if values[t] < FEASIBLE:
             values[t] -= error
-    if work.ordered < p:
-        bounds_with_levels(rows, rules, leaves, work, values)
+    if special is not None and work.ordered < p:
+        bounds_with_levels(rows, rules, leaves, work, level_seconds(rows, work.ordered, work.long), values)
     for f in range(p):
         if work.long[f]:
             continue
@@ -205,6 +204,8 @@ def best_first_split(rows, rules, leaves, work, block, first, best, control):
             if values[t] < first.values[f]:
                 first.values[f] = values[t]
                 first.cuts[f] = t - offset[f]
+    ordered = None if special is None else work.ordered
+    least = np.empty(2, np.int64)
     while control[STOP] == 0:
         f = -1
         for g in range(p):
@@ -215,8 +216,9 @@ def best_first_split(rows, rules, leaves, work, block, first, best, control):
         t = first.cuts[f]
         value = first.values[f]
         if error > 0:
-            mark_near_of_tables(f, t, rows, rules, work, block, least)
-            value = exact_value(rows, rules, leaves, f, t, work.wanted, work.exact, work.ordered)
+            if special is not None:
+                mark_near_of_tables(f, t, rows, rules, work, block, least)
+            value = exact_value(rows, rules, leaves, f, t, work.wanted, work.exact, ordered)
         if value < best.value:
             best = Found(value, f, t)
         if error == 0:
@@ -273,10 +275,10 @@ def short_pairs(rows, rules, leaves, first, control, special):
     any_long = False
     for f in range(p):
         any_long = any_long or work.long[f]
-    block = no_block()
+    block = None if special is None else no_block()
     if special is not None and n_block > 0:
         block = scan_two_valued(rows, rules, work, n_block)
-    if not fill_tables(rows, rules, work, n_block, control):
+    if not fill_tables(rows, rules, work, n_block, control, special):
         return best, False, any_long, work
-    best = best_first_split(rows, rules, leaves, work, block, first, best, control)
+    best = best_first_split(rows, rules, leaves, work, block, first, best, control, special)
     return best, control[STOP] == 0, any_long, work
