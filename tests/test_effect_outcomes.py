@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from policytree import DRPolicyTree, RewardEstimator, policy_value
+from policytree import DRPolicyTree, RewardEstimator, Study, heterogeneity_test, policy_value
 from policytree.exceptions import InputError
+from policytree.study import MayBeMissing
 
 
 class Doubling:
@@ -89,6 +90,29 @@ def test_refusals_name_the_remedy(trial):
     ):
         with pytest.raises(InputError, match=words):
             RewardEstimator(learner, random_state=0).fit(**data)
+
+
+def test_missing_outcomes_need_no_weights_of_the_estimator(trial):
+    class Plain(Doubling):
+        def fit(self, Y, T, *, X=None):
+            return super().fit(Y, T, X=X)
+
+    table = pd.DataFrame(trial["X"], columns=["x", "z"]).assign(arm=trial["T"], y=trial["Y"])
+    table.loc[::7, "y"] = np.nan
+    study = Study(
+        table, treatment="arm", outcome=MayBeMissing("y"), direction="maximize", propensity={k: 1 / 3 for k in "abc"}
+    )
+    rewards = RewardEstimator(Plain(), random_state=0).fit(study).rewards_
+    assert abs((rewards["c"] - rewards["a"] - 4 * table["x"]).mean()) < 0.5
+    weight = np.arange(240.0) + 1.0
+    with pytest.raises(InputError, match=r"Plain\.fit takes no sample_weight"):
+        RewardEstimator(Plain(), random_state=0).fit(**trial, sample_weight=weight)
+
+
+@pytest.mark.parametrize("learner", [Doubling(), "curved", {"a": Doubling(), "b": Doubling(), "c": Doubling()}])
+def test_one_outcome_model_is_asked_for_in_a_sentence(trial, learner):
+    with pytest.raises(InputError, match="learns the outcomes of all treatments together"):
+        heterogeneity_test(**trial, estimator=RewardEstimator(learner, random_state=0), propensity=[1 / 3] * 3)
 
 
 @pytest.mark.parametrize("kind", ["dml", "dr", "forest", "x"])

@@ -33,7 +33,8 @@ def tree():
         ("glucose_mg_per_dl", "Glucose (mg/dl)"), ("eGFR", "eGFR"), ("BMI", "BMI"),
         ("blood.pressure", "Blood pressure"),
         ("bodyMass", "Body mass"), ("x1", "X1"), ("2.5", "2.5"), ("___", "___"), ("", ""), ("HbA1c_pct", "HbA1c (%)"),
-        ("time_m", "Time (m)"),
+        ("time_m", "Time m"), ("bp_min", "Bp min"), ("cost_per_kg", "Cost per kg"),
+        ("flow_ml_per_min", "Flow (ml/min)"),
         ("<script>", "<script>"),
     ],
 )  # fmt: skip

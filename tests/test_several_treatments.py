@@ -109,6 +109,11 @@ def test_rewards_are_those_of_the_combined_labels(factorial):
     assert Study(table, **roles, propensity={"drug": 0.5, "physio": 0.5}).propensity == chances
     with pytest.raises(InputError, match="'water' is none of"):
         Study(table, **roles, propensity={"drug": 0.5, "water": 0.5})
+    of_arms = Study(table, **roles, propensity=chances)
+    assert of_arms.propensity == chances == of_arms.replace(control="neither").propensity == of_arms[:300].propensity
+    one = table[(table["drug"] == 1) != (table["physio"] == "yes")]
+    exclusive = Study(one, **roles, propensity={"drug": 0.5, "physio": 0.5})
+    assert set(exclusive.treatments) == {"drug", "physio"} and exclusive.propensity == {"drug": 0.5, "physio": 0.5}
     both = RewardEstimator(**FAST).fit(y, T, X=X, propensity=chances)
     labels = RewardEstimator(**FAST).fit(y, combine_treatments(T).labels, X=X, propensity=chances)
     pd.testing.assert_frame_equal(both.rewards_, labels.rewards_)

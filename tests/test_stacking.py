@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
+from threadpoolctl import threadpool_info
 
 from policytree import RewardEstimator
 from policytree.model_selection.folds import make_folds
@@ -24,6 +27,7 @@ from policytree.weighting.stacking import (
     OutcomeStack,
     PropensityStack,
     convex_weights,
+    one_blas_thread,
     prepared,
     ridge_path,
 )
@@ -322,3 +326,26 @@ def test_weights_where_scipy_goes_round_in_circles(rng, monkeypatch):
     monkeypatch.setattr(stacking, "nnls", nnls)
     found = stacking.on_simplex(A, signal)
     assert found == pytest.approx(expected, abs=1e-6) and (found >= 0).all()
+
+
+def test_threads_that_overlap_leave_the_number_of_threads_as_it_was():
+    def threads():
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    before, inside, both = threads(), threading.Barrier(2), []
+
+    @one_blas_thread
+    def fit(waits):
+        inside.wait(timeout=30)
+        both.extend(threads())
+        if waits:
+            gone.wait(timeout=30)
+        return threads()
+
+    gone = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        last, first = pool.submit(fit, True), pool.submit(fit, False)
+        assert set(first.result()) == {1}
+        gone.set()
+        assert set(last.result()) == {1} == set(both)
+    assert threads() == before

@@ -291,7 +291,7 @@ class PolicyTreeDisplay(OneAxes):
         held_out = [value for value in self.leaf_values.values() if value.held_out]
         if self.leaf_values:
             rows = "from rows that did not choose the tree" if held_out else TRAINING_ROWS
-            interval = " with its 95% confidence interval" if held_out else ""
+            interval = " with a confidence interval" if held_out else ""
             shown.append(f"their mean {value_name}{interval} ({rows})")
         said.append(f"Leaves state {', '.join(shown[:-1])}{' and ' * (len(shown) > 1)}{shown[-1]}.")
         if self.fragile:

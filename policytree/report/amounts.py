@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from policytree.evaluation.formatting import decimals, short_unit
+from policytree.evaluation.formatting import decimals
 from policytree.evaluation.policy_value.rule_names import STATUS_QUO
 from policytree.evaluation.policy_value.verdict import Verdict, label_of
 from policytree.report.material import Material
@@ -50,7 +50,7 @@ def amounts_of(material: Material, verdict: Verdict) -> Amounts:
     """How differences of a study's values are said: net of costs, a share of people is none."""
     study = material.study
     people = study.counts_people and not study.about.costs
-    return Amounts(people, short_unit(study.about.unit), verdict.against_best.level)
+    return Amounts(people or study.are_shares, study.short_unit, verdict.against_best.level)
 
 
 def over_words(rule: str) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from policytree.common.calls import StudyLike
 from policytree.data.feature_encoder import as_pandas
 from policytree.diagnostics.population_overlap import TargetOverlap
+from policytree.evaluation.formatting import short_unit
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.honest import HonestLeaves
@@ -192,7 +193,7 @@ class Described:
         return cls(
             told.named_after(data), data.arrays(), unadjusted(data.arrays()), _frame(data.X),
             None if data.W is None else _frame(data.W), direction or "maximize", check_study(data),
-            bool(data.randomized) or data.known_propensity or data.propensity is not None,
+            data.randomized is not False and (bool(data.randomized) or data.propensity is not None),
         )  # fmt: skip
 
     @property
@@ -259,6 +260,25 @@ class Described:
     def aim_value(self) -> str:
         """What values are, with their unit."""
         return f"{self.value} ({self.about.unit})" if self.about.unit and self.times is None else self.value
+
+    @property
+    def are_shares(self) -> bool:
+        """Whether values are shares of people with or without an event up to the horizon."""
+        return self.times is not None and not self.times.target.per_horizon and not self.about.costs
+
+    @property
+    def counted(self) -> About:
+        """Names for a first screen, where the outcome of shares is what people are counted with."""
+        if self.times is None or not self.are_shares:
+            return self.about
+        event = "no event" if self.times.target.free else "the event"
+        return replace(self.about, outcome=f"{event} up to {self.times.until(self.about.unit)}")
+
+    @property
+    def short_unit(self) -> str:
+        """The unit of differences; shares of people have none, whatever that of the time is."""
+        shares = self.times is not None and not self.times.target.per_horizon
+        return "" if shares else short_unit(self.about.unit)
 
     @property
     def value_unit(self) -> str:

@@ -650,8 +650,8 @@ class Study(StudyLike):
 
 def _are_of_factors(known: Mapping[Any, Any], given: Combined, observed: StudyData) -> bool:
     """Whether chances are those of each treatment, and not of their combinations, some of which are called like one."""
-    factors, arms = set(given.of), set(map(str, observed.treatments))
-    return not factors.isdisjoint(known) and (arms - factors).isdisjoint(map(str, known))
+    factors, arms, named = set(given.of), set(map(str, observed.treatments)), set(map(str, known))
+    return named != arms and not factors.isdisjoint(named) and (arms - factors).isdisjoint(named)
 
 
 def _refuse_unknown(label: Any, observed: StudyData, role: str) -> None:
@@ -669,7 +669,7 @@ def gain_text(mean: str, observed: StudyData) -> str:
 def _rows(table: Any) -> Any:
     """A pandas frame whose columns have names that are texts; a source, or a dask frame, of rows that stay there."""
     if is_dask(table):
-        return table
+        return table if all(isinstance(name, str) for name in table.columns) else table.rename(columns=str)
     if is_larger_than_memory(table):
         return open_source(table)
     frame = as_pandas(table)

@@ -19,10 +19,11 @@ HUMANIZE = "humanize"
 COLUMNS = ("name", "label", "unit", "values")
 UNITS = {  # at the end of a name, and as they are written
     "years": "years", "yrs": "years", "yr": "years", "months": "months", "weeks": "weeks", "days": "days",
-    "hours": "hours", "hrs": "hours", "min": "min", "sec": "s", "kg": "kg", "g": "g", "mg": "mg", "ug": "µg",
-    "cm": "cm", "mm": "mm", "m": "m", "km": "km", "ml": "ml", "dl": "dl", "l": "l", "mmol": "mmol", "mol": "mol",
-    "mmhg": "mmHg", "bpm": "bpm", "pct": "%", "percent": "%", "usd": "US$", "eur": "€", "gbp": "£",
+    "hours": "hours", "hrs": "hours", "kg": "kg", "mg": "mg", "ug": "µg", "cm": "cm", "mm": "mm", "km": "km",
+    "ml": "ml", "dl": "dl", "mmol": "mmol", "mol": "mol", "mmhg": "mmHg", "bpm": "bpm", "pct": "%", "percent": "%",
+    "usd": "US$", "eur": "€", "gbp": "£",
 }  # fmt: skip
+PER = {"min": "min", "sec": "s", "m": "m", "l": "l", "g": "g"}  # alone they may mean anything
 _PARTS = re.compile(r"[_\s]+|(?<=[A-Za-z])\.(?=[A-Za-z])|(?<=[a-z])(?=[A-Z][a-z])")
 
 
@@ -71,9 +72,9 @@ def humanized(name: str) -> Label:
     words = [word for word in _PARTS.split(name) if word]
     unit = ""
     lowered = [word.lower() for word in words]
-    if len(words) > 3 and lowered[-2] == "per" and lowered[-1] in UNITS and lowered[-3] in UNITS:
-        unit, words = f"{UNITS[lowered[-3]]}/{UNITS[lowered[-1]]}", words[:-3]
-    elif len(words) > 1 and lowered[-1] in UNITS:
+    if len(words) > 3 and lowered[-2] == "per" and lowered[-1] in UNITS | PER and lowered[-3] in UNITS:
+        unit, words = f"{UNITS[lowered[-3]]}/{(UNITS | PER)[lowered[-1]]}", words[:-3]
+    elif len(words) > 1 and lowered[-1] in UNITS and lowered[-2] != "per":
         unit, words = UNITS[lowered[-1]], words[:-1]
     if not words:
         return Label(name)

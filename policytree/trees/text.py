@@ -305,8 +305,9 @@ def _joined(tree: Tree, path: list[tuple[int, bool]]) -> str:
         if not yes and names is not None:
             answer, yes = shown(names[1]), True
         else:  # behind the name the label has " = male", " is one of ..." or " is missing"
-            answer = split_label(tree, node, missing=False).removeprefix(shown(feature.name)).lstrip(" =")
-        said.setdefault(j, []).append(f"{shown(feature.name)} is {'' if yes else 'not '}{answer.removeprefix('is ')}")
+            label = split_label(tree, node, missing=False).removeprefix(shown(feature.name))
+            answer = label.removeprefix(" = ") if label.startswith(" = ") else label.removeprefix(" is ")
+        said.setdefault(j, []).append(f"{shown(feature.name)} is {'' if yes else 'not '}{answer}")
     parts = []
     for j in dict.fromkeys(int(tree.feature[node]) for node, _ in path):
         name = shown(tree.features[j].name)

@@ -92,6 +92,8 @@ class _Fit:
     def __call__(self, table, y, sample_weight=None, groups=None) -> EffectModel:
         arm, Z = table[:, 0].astype(np.int64), table[:, 1:]
         name = type(self.estimator).__name__
+        if sample_weight is not None and np.ptp(sample_weight) == 0.0:
+            sample_weight = None  # rows that were seen weigh the same, if nobody gave weights
         lacking = np.flatnonzero(np.bincount(arm, minlength=self.n_arms) == 0)
         if len(lacking):
             raise InputError(f"Some fold has no row of treatment number {lacking[0]} for {name}; use fewer folds (cv).")

@@ -140,6 +140,12 @@ def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random
     """The outcome learner: a classifier by default if all outcomes are 0 or 1. A mapping has one per treatment."""
     if isinstance(learner, Mapping):
         return {arm: resolve_regression(own, y, has_covariates, random_state) for arm, own in learner.items()}
+    if is_effect_estimator(learner) or (isinstance(learner, str) and learner in OUTCOME_LEARNERS):
+        named = quoted(learner) if isinstance(learner, str) else type(learner).__name__
+        raise InputError(
+            f"model_regression={named} learns the outcomes of all treatments together, and here one model is asked "
+            "for; pass 'auto' or a scikit-learn estimator."
+        )
     auto = (OutcomeClassifier if _is_binary(y) else OutcomeRegressor)(random_state=random_state)
     return _resolve(learner, auto, "model_regression", has_covariates, DummyRegressor())
 
@@ -392,7 +398,7 @@ def cross_fit(
         Nuisance covariates.
     observed : StudyData
     plans : list of FoldPlan
-    regression : OutcomeStack, EffectOutcomes, scikit-learn regressor or classifier, mapping to these, or None
+    regression : OutcomeStack, EffectOutcomes, regressor, classifier, mapping to regressors or classifiers, or None
         A scikit-learn learner is fitted per arm and fold, to that arm's rows outside the fold.
     propensity : PropensityStack, scikit-learn classifier, or None
         One model of the arm per fold.

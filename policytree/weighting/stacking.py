@@ -20,6 +20,7 @@ of the mixture, so that no inner cross-validation is needed.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -381,6 +382,29 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
+class _OneBlasThread:
+    """One thread of linear algebra while anybody is inside; who leaves last restores what the first one found."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+        self.limited: Any = None
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                self.limited = _blas().limit(limits=1)
+            self.inside += 1
+
+    def __exit__(self, *raised: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.limited.restore_original_limits()
+
+
+ONE_BLAS_THREAD = _OneBlasThread()
+
+
 def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
     """Decorator of what fits a learner of few columns: linear algebra uses one thread.
 
@@ -389,7 +413,7 @@ def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _blas().limit(limits=1):
+        with ONE_BLAS_THREAD:
             return function(*args, **kwargs)
 
     return called

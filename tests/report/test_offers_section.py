@@ -142,7 +142,7 @@ def test_sections_are_about_offers_or_say_why_not(report):
     assert content.section("means").title == "Means by offer"
     assert content.section("support").title == "Overlap and balance of offers"
     for words in (
-        "A rule for the largest gain in mean score over nothing", "everybody else as zero",
+        "for the highest gain in mean score over nothing (points)?", "everybody else as zero",
         "Not tested: the test is about treatments that were given, and people chose theirs",
         "bounds on hidden confounding of treatments have no meaning here", "Exclusion: an offer bears on score only",
         "Monotonicity: nobody takes programme because it was not offered", "Tan Z (2006)",

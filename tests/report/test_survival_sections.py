@@ -125,7 +125,7 @@ def test_rows_are_followed_to_the_event_the_horizon_or_censoring(study, report):
     flow = flow_of(report)
     died = (Y <= 600) & (event == 1)
     free = (Y > 600) | ((Y == 600) & (event == 0))
-    steps = {"received": Y > -1, "event up to the horizon": died, "censored before": ~died & ~free}
+    steps = {"received": Y > -1, "any event up to the horizon": died, "censored before": ~died & ~free}
     for step, rows in steps.items():
         assert flow.loc[step].to_dict() == {"all": rows.sum(), **rows.groupby(T).sum().to_dict()}
     assert flow.loc["received", "all"] == flow.loc["analysed", "all"] == flow.iloc[1:-1]["all"].sum()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from policytree.evaluation.formatting import short_unit
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.honest import HonestLeaves
@@ -25,7 +24,7 @@ NO_VALUE = "None: without held-out values nobody knows whether this tree is wort
 
 def spoken(material: Material, verdict: Verdict) -> Verdict:
     """A verdict with the outcome's unit, and the rule in words as the report shows the tree."""
-    words = replace(verdict.words, unit=short_unit(material.study.about.unit))
+    words = replace(verdict.words, unit=material.study.short_unit)
     in_words = rule_sentence(material.tree) if verdict.in_words else ""
     return replace(verdict, words=words, in_words=in_words)
 
@@ -38,7 +37,7 @@ def verdict_section(material: Material) -> Section:
     verdict = spoken(material, values.verdict)
     study, broken = material.study, [Words(text, "warning") for text in values.broken_limits()]
     told = Told(
-        verdict, amounts_of(material, verdict), study.about, f"{study.aim_value}; {study.better} is better",
+        verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
         f"{values.size()} of {study.about.source or 'the study'}", values.further,
     )  # fmt: skip
     return Section("verdict", "Verdict", (Words(verdict.proposal, "lead"), *first_screen(told, broken)))

@@ -56,7 +56,7 @@ def _strength(verdict: Verdict) -> list[Words]:
         text = " ".join(
             [f"{state}{', if the assumption below holds' if verdict.assumption else ''}.", *_passed(weakest)]
         )
-        if verdict.gain is None:
+        if verdict.gain is None and verdict.reason is not Reason.STATUS_QUO_BETTER:
             text += " Where no difference is shown, that is no proof that there is none."
     else:
         text = " ".join(
@@ -133,7 +133,10 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
     """What the first screen says beside the proposal and its numbers: what counts, what does not, and what else is."""
     verdict, amounts, about = told.verdict, told.amounts, told.about
     best, pairs = verdict.against_best, {"outcome": told.outcome}
-    if verdict.reference is not None:
+    kept = verdict.against_status_quo if verdict.reason is Reason.STATUS_QUO_BETTER else None
+    if kept is not None:
+        pairs["compared with"] = f"what people got: the best rule brings {amounts.text(kept)}"
+    elif verdict.reference is not None:
         pairs["compared with"] = rule_words(verdict.reference)
     if verdict.reason is Reason.NONE_BETTER and verdict.treatment is not None:
         single = verdict.treatment
@@ -149,7 +152,7 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
         else:
             shown = "better" if best.better else "worse" if best.worse else "not shown better"
             pairs[f"a {verdict.words.short}"] = f"{shown} than the best {verdict.words.single}: {amounts.text(best)}"
-    if verdict.gain is None and verdict.smallest_gain and verdict.reason is not Reason.UNCLEAR:
+    if kept is None and verdict.gain is None and verdict.smallest_gain and verdict.reason is not Reason.UNCLEAR:
         scale = 100 if amounts.people else 1
         size = f"{scale * verdict.smallest_gain:,.{decimals([scale * verdict.smallest_gain / 4])}f}"
         unit = " of 100 people" if amounts.people else f" {amounts.unit}".rstrip()

@@ -30,7 +30,7 @@ def _flow(material: Material) -> Table:
     if study.missing is not None:
         steps["outcome known"] = ~study.missing
     if study.times is not None:
-        steps["event up to the horizon"] = study.times.known & ~study.times.free
+        steps["any event up to the horizon"] = study.times.known & ~study.times.free
         steps["followed up to the horizon without one"] = study.times.free
         steps["censored before"] = ~study.times.known
     steps["analysed"] = np.ones(n, dtype=bool)  # rows without an outcome are learnt from by weights

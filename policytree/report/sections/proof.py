@@ -19,15 +19,21 @@ from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
 from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.evaluation.stability.tables import PolicyStability
+from policytree.problem.types import Status
 from policytree.report.content import Block, Code, Facts, Section, Steps, Words
 from policytree.report.material import Material
 from policytree.weighting.instrument import COMPLIERS
 
 PACKAGES = ("numpy", "numba", "scipy", "pandas", "scikit-learn", "econml", "statsmodels")
-SCOPE = (
-    "The proof is about these rows and the rewards estimated for them: no allowed tree has a better objective. It says "
-    "nothing about other people: what the rule is worth for them is estimated, under Value, held out."
-)
+ELSEWHERE = " It says nothing about other people: what the rule is worth for them is estimated, under Value, held out."
+SCOPE = {
+    Status.OPTIMAL: "The proof is about these rows and the rewards estimated for them: no allowed tree has a better "
+    "objective.",
+    Status.OPTIMAL_GIVEN_GUESSES: "The proof is about these rows, the rewards estimated for them and what was guessed: "
+    "no allowed tree within the guesses has a better objective.",
+}
+BOUNDED = "What is proved is the bound: on these rows and rewards no allowed tree has an objective better than it."
+PROVED = {Status.OPTIMAL: "proved", Status.OPTIMAL_GIVEN_GUESSES: "proved within what was guessed"}
 ATHEY_WAGER = "Athey S, Wager S (2021). Policy learning with observational data. Econometrica 89(1), 133-161."
 ZHOU = (
     "Zhou Z, Athey S, Wager S (2023). Offline multi-action policy learning: generalization and optimization. "
@@ -77,7 +83,11 @@ BOOTSTRAP = "Efron B, Tibshirani R (1993). An Introduction to the Bootstrap. Cha
 def certificate_section(material: Material) -> Section:
     """The proof, the splits that it covers, and what it does not imply."""
     facts = certificate(material.model, material.study.value)
-    return Section("certificate", "Certificate", (Facts(tuple(facts.items())), Words(SCOPE)))
+    return Section(
+        "certificate",
+        "Certificate",
+        (Facts(tuple(facts.items())), Words(SCOPE.get(material.model.status_, BOUNDED) + ELSEWHERE)),
+    )
 
 
 def methods_section(material: Material) -> Section:
@@ -145,7 +155,7 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
             )
     size = getattr(model, "max_depth_", model.max_depth)
     depth = "without a limit on its depth" if size is None else f"of depth at most {size}"
-    proved = "proved" if model.status_.proved else "not proved"
+    proved = PROVED.get(model.status_, "not proved")
     sentences.append(
         f"Among all trees {depth} on {model.search_grid_}, policytree {__version__} searched for the one with the best "
         f"mean reward {cite(ATHEY_WAGER, ZHOU)}; that none is better was {proved} (optimality gap "

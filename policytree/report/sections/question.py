@@ -66,7 +66,7 @@ def _facts(study: Described) -> tuple[tuple[str, str], ...]:
 def _intercurrent(study: Described) -> str:
     """How what happens after the decision enters the estimand, in the terms of ICH E9(R1)."""
     if study.by_offers:
-        return "refused offers define the estimand (principal stratum of those who follow them)"
+        return "effects on those who follow the offers (a principal stratum); for whom they count, see Offers"
     said = "treatment policy: outcomes count whatever happened after the decision, such as a treatment that was stopped"
     if study.times is not None:
         said += "; losses to follow-up are censoring, and weighted for"
@@ -127,5 +127,8 @@ def _arms(study: Described) -> Table:
 
 
 def _notes(study: Described) -> list[Block]:
-    raw = "Means as observed compare people as they came: unless treatment was randomised they are no effects."
+    raw = (
+        "Means as observed compare people as they came: unless everybody had the same chances of treatment they are no "
+        "effects."
+    )
     return [Words(note, "note") for note in (*([] if study.by_lot else [raw]), *study.about.notes)]

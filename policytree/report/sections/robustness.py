@@ -19,7 +19,7 @@ from policytree.trees.short_thresholds import with_short_thresholds
 from policytree.trees.text import split_label
 
 KNOWN = (
-    "Treatment was drawn by lot, so that nothing hidden can have driven it: a hidden confounder "
+    "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "
     "is no concern, as long as the assignment was kept to"
 )
 OFFERS = (

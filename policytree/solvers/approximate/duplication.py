@@ -263,12 +263,12 @@ def _judged(
     noise = 1e-14 * (float(np.abs(problem.losses).max(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves)
     bound = min(objective, max(bound - noise, equivalent_points_bound(problem)))
     resolution = unit * inner.resolution + 2 * noise
-    lost = unit * float(inner.guarantees.get("theorem_1", 0.0))
-    status = Status.HEURISTIC if inner.status.proved else inner.status
-    if inner.status.proved and objective - bound <= resolution + lost:
-        status = inner.status if objective - bound > resolution else Status.OPTIMAL
+    status = inner.status
+    if inner.status.proved:  # of counts, which prove as much of weights only where they stand for these exactly
+        exact = inner.status if slack <= noise else Status.HEURISTIC
+        status = Status.OPTIMAL if objective - bound <= resolution else exact
     if "theorem_1" in inner.guarantees:
-        guarantees["theorem_1"] = lost
+        guarantees["theorem_1"] = unit * float(inner.guarantees["theorem_1"])
     guarantees["leaves_taken_back"] = float(inner.tree.n_leaves - tree.n_leaves)
     return replace(
         inner,

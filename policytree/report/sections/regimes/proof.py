@@ -8,9 +8,10 @@ from policytree.report.regime_material import RegimeMaterial
 from policytree.trees.text import format_number
 
 BACKWARD = (
-    "Proved is the tree of every stage given its scores: no allowed tree has a better mean score on these people. The "
-    "scores of a stage depend on the trees of later stages and on estimated models, so that the regime as a whole has "
-    "no proof: another set of trees, worse at some stage given its scores, could be better together."
+    "A tree whose status is optimal is proved given its stage's scores: no allowed tree has a better mean score on "
+    "these people. The scores of a stage depend on the trees of later stages and on estimated models, so that the "
+    "regime as a whole has no proof: another set of trees, worse at some stage given its scores, could be better "
+    "together."
 )
 JOINT = (
     "Proved are both trees together: no pair of trees of depth one has a better mean score of the whole regime than "
