@@ -28,6 +28,7 @@ ASKED = (
     "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
     "budget", "budget_costs", "max_share", "min_share", "time_limit", "solver", "guesses",
 )  # fmt: skip
+EXACT_NOT_NEEDED = {"repeated_features": "charged", "categories": LEVELS}
 CONSTRAINED = ("max_expected_cost", "budget", "max_share", "min_share")  # of ASKED: they become constraints
 DEFAULT: dict[str, Any] = {"max_depth": AUTO, **dict.fromkeys(ASKED), "n_jobs": 1}  # where nobody says anything
 
@@ -76,6 +77,11 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
     options = {name: value for name, value in options.items() if name not in CONSTRAINED}
     sizes = smallest_leaves(options, study, judging)
     ways = {"repeated_features": repeated, "categories": options["categories"] or LEVELS}
+    if (named["solver"] != "direct" or named["guesses"] is not None) and (constraints or ways != EXACT_NOT_NEEDED):
+        raise InputError(
+            "Limits and shares, --categories groups and --repeated-features free need the exact search; leave out "
+            "--solver and --guesses, or these."
+        )
     return {**options, **named, **sizes, **ways, "feature_groups": groups, "constraints": constraints}
 
 

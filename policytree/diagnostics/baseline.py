@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.row_labels import aligns_rows
+from policytree.common.typing import Column, Table
 from policytree.common.validation import treatment_codes, weights
 from policytree.diagnostics.overlap_balance import balance_table
 from policytree.exceptions import InputError
@@ -17,7 +18,7 @@ DIGITS = 3  # significant ones of means
 
 
 @aligns_rows
-def baseline_table(T, *, X, sample_weight=None) -> pd.DataFrame:
+def baseline_table(T: Column, *, X: Table, sample_weight: Column | None = None) -> pd.DataFrame:
     """Describe the covariates of everybody and by treatment: the first table of a report on a study.
 
     Parameters

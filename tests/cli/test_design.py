@@ -522,6 +522,8 @@ def test_solvers_and_guesses_are_named(csv, tmp_path, solver):
     [
         (("--solver", "magic"), "--solver must be one of direct, auto, duplication, sampling; got 'magic'"),
         (("--guesses", "threshold"), "--guesses must be some of thresholds, depth, lower_bounds"),
+        (("--solver", "duplication", "--max-share", "drug=.3"), "Limits and shares, --categories groups and"),
+        (("--guesses", "thresholds", "--categories", "groups"), "leave out --solver and --guesses, or these"),
     ],
 )
 def test_unknown_solvers_and_guesses_are_refused(csv, tmp_path, given, words):
