@@ -9,7 +9,7 @@ import pytest
 
 from policytree import PolicyTree
 from policytree.exceptions import InputError
-from policytree.plotting import PolicyTreeDisplay
+from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.serialization import save_text, to_json
 from policytree.trees.labels import Label, as_labels, humanized, labelled, read_labels
 from policytree.trees.text import export_text
@@ -51,7 +51,7 @@ def test_labels_of_a_file_stand_in_the_tree_and_its_picture(tree, tmp_path):
     assert "sex" not in text and "_" not in text
     display = PolicyTreeDisplay.from_tree(tree, labels=path)
     assert "Sex = female?" in {box.get_text() for box in display.boxes_.values()}
-    assert display.alt_.startswith("Decision tree. Age, at entry") and "Sex = male" in display.caption_
+    assert display.alt_.startswith("Decision tree. Age, at entry") and "Sex is male" in display.caption_
     plt.close(display.figure_)
 
 
@@ -102,7 +102,9 @@ def test_the_command_prints_what_is_copied_with_the_picture(tree, tmp_path):
     options = ("--width", "column", "--labels", path)
     code, out, err = run("plot", saved, "-o", tmp_path / "tree.pdf", *options)
     assert code == 0 and "The picture is" in err
-    assert out.startswith("Caption: Give ") and "In words: Decision tree. Age, at entry" in out
+    assert (
+        out.startswith("Caption: If Age, at entry (years) is over ") and "In words: Decision tree. Age, at entry" in out
+    )
     assert "Sex = female?" in out
     assert (tmp_path / "tree.pdf").read_bytes().startswith(b"%PDF")
     code, out, _ = run("plot", saved, "-o", tmp_path / "tree.svg", "--labels", "humanize", "--width", "5.5")

@@ -12,7 +12,7 @@ import pytest
 from policytree import PolicyTree
 from policytree.evaluation.leaves.summary import LeafValue
 from policytree.exceptions import InputError
-from policytree.plotting import PolicyTreeDisplay
+from policytree.plotting.trees import PolicyTreeDisplay
 
 LONG = ["number_of_previous_hospital_admissions", "estimated_glomerular_filtration_rate", "age at enrolment in years"]
 ARMS = ["Cognitive behavioural therapy", "Treatment as usual"]

@@ -90,8 +90,8 @@ class Tree(Shown):
             From :func:`policytree.leaf_summary` or :func:`policytree.honest_leaf_summary`: the values that the leaves
             show, with intervals where they are held out.
         **options
-            ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name`` and ``limits``, as in
-            :meth:`policytree.plotting.trees.PolicyTreeDisplay.plot`.
+            ``labels``, ``title``, ``treatment_colors``, ``fontsize``, ``unit``, ``value_name``, ``limits`` and
+            ``width``, as in :meth:`policytree.plotting.trees.PolicyTreeDisplay.plot`.
         """
         from policytree.plotting.trees import PolicyTreeDisplay
 
