@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import (
     DRPolicyTree,
@@ -421,3 +421,34 @@ def test_labels_that_are_whole_numbers_may_be_typed_as_such():
     assert model.objective_value_ == pytest.approx(free.objective_value_ - 5.0 * (model.predict(made.X) == 1.0).mean())
     with pytest.raises(InputError, match="propensity names the treatment '2'"):
         Study(table, treatment="arm", outcome="y", propensity={0: 0.5, 2: 0.5})
+
+
+def test_new_rows_are_about_the_question_of_the_fit():
+    """The user's cause, the horizon that somebody named, and the measure; a horizon that nobody named is the fit's."""
+    table = TABLE.assign(end=np.array(["censored", "death", "transplant"])[TABLE["cause"]])
+
+    def study(**asked) -> Study:
+        return Study(table, treatment="arm", outcome=TimeToEvent("days", **asked), **BASE | {"direction": None})
+
+    def fitted(of: Study) -> RewardEstimator:
+        return RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0).fit(of)
+
+    by_cause = fitted(study(event="end", cause="death", horizon=60))
+    for other, sentence in (
+        (study(event="end", cause="transplant", horizon=60), "cause='death', the new rows ask for 'transplant'; use"),
+        (study(event="died"), "cause='death', the new rows ask for None; use the same"),
+        (study(event="end", cause="death", horizon=50), "horizon=60.0, the new rows ask for 50.0; use the same"),
+        (
+            study(event="end", cause="death", measure="cumulative_incidence"),
+            "measure='years_lost', the new rows ask for 'cumulative_incidence'; use the same",
+        ),
+    ):
+        for call in (by_cause.predict_rewards, by_cause.predict_own_outcomes):
+            with pytest.raises(InputError, match=f"The model was fitted with {sentence}"):
+                call(other)
+    same = by_cause.predict_rewards(study(event="end", cause="death", horizon=60))
+    assert same.equals(by_cause.predict_rewards(study(event="end", cause="death")))
+    assert same.equals(by_cause.predict_rewards(study(event="end", cause="death", horizon=60).observed))
+    Y = np.array([(True, 30.0)] * N, dtype=[("died", bool), ("days", float)])
+    with pytest.raises(InputError, match="cause='death', and a structured array tells no causes apart"):
+        by_cause.predict_rewards(Y, TABLE["arm"], X=X)

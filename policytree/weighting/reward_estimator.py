@@ -425,7 +425,7 @@ class RewardEstimator(NestedParameters):
         self._asked = None if observed.times is None else observed.times.asked
         self.horizon_: float | None
         self.target_: str | None
-        self.horizon_, self.target_ = self._asked or (None, None)
+        self.horizon_, self.target_ = (None, None) if self._asked is None else self._asked[1:]
         self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = self.exclusion_bias_ = None
         self.first_stage_: FirstStage | None = None
         self.observation_ = None
