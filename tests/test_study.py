@@ -452,3 +452,14 @@ def test_new_rows_are_about_the_question_of_the_fit():
     Y = np.array([(True, 30.0)] * N, dtype=[("died", bool), ("days", float)])
     with pytest.raises(InputError, match="cause='death', and a structured array tells no causes apart"):
         by_cause.predict_rewards(Y, TABLE["arm"], X=X)
+
+
+def test_new_rows_that_enter_after_the_horizon_of_the_fit_are_refused():
+    roles = {"treatment": "arm", "outcome": TimeToEvent("days", event="died", entry="entered", horizon=20)}
+    early = Study(TABLE[TABLE["entered"] < 20], **BASE | roles)
+    model = RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0).fit(early)
+    later = Study(TABLE, **BASE | roles | {"outcome": TimeToEvent("days", event="died", entry="entered")})
+    assert later.outcome.horizon > 20
+    late = int((TABLE["entered"] >= 20).sum())
+    with pytest.raises(InputError, match=f"{late} rows enter at or after horizon=20; leave them out"):
+        model.predict_rewards(later)

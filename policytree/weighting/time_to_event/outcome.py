@@ -104,7 +104,15 @@ class Asked(NamedTuple):
         return {"horizon": self.horizon, "target": self.target}
 
     def of(self, times: TimeToEvent) -> TimeToEvent:
-        """The same times, of which this is asked."""
+        """The same times, of which this is asked.
+
+        Raises
+        ------
+        InputError
+            If rows enter too late for it.
+        """
+        if times.entry is not None:
+            refuse_late_entries(int((times.entry >= self.horizon).sum()), self.horizon)
         return replace(times, horizon=float(self.horizon), target=TARGETS[self.target], default_horizon=False)
 
     def refuse_other(self, times: TimeToEvent, who: str) -> None:
