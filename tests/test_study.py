@@ -20,11 +20,17 @@ from policytree import (
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
+    honest_leaf_summary,
     load_dataset,
 )
 from policytree.common.calls import SAID_BY_STUDY
 from policytree.constraints import Budget
-from policytree.evaluation import policy_stability
+from policytree.evaluation import (
+    nuisances_without,
+    offer_rule,
+    policy_stability,
+    surest_rule,
+)
 from policytree.exceptions import InputError
 from policytree.study import Event, Label, MayBeMissing, Offered, Population, Rewards, TimeToEvent
 from policytree.study.assignments import Combined
@@ -345,11 +351,12 @@ def test_what_a_call_does_not_know_is_refused():
 
 @pytest.mark.parametrize("name", SAID_BY_STUDY)
 def test_what_only_a_study_says_is_refused_beside_arrays(name):
-    """By every method, with how a study says it; and no signature shows it."""
-    for call in (cross_val_policy_value, check_study, heterogeneity_test, policy_stability, held_out_rewards):
-        assert name not in inspect.signature(call).parameters
+    """By every method and function, with how a study says it; and no signature shows it."""
+    assert name not in inspect.signature(check_study).parameters
     for call in (
         DRPolicyTree().fit, RewardEstimator().fit_predict, RewardEstimator().fit, RewardEstimator().predict_rewards,
+        cross_val_policy_value, heterogeneity_test, policy_stability, held_out_rewards, honest_leaf_summary,
+        nuisances_without, offer_rule, surest_rule,
     ):  # fmt: skip
         assert name not in inspect.signature(call).parameters
         with pytest.raises(InputError, match=rf"takes no {name}, which a study says: .*Study\(table"):

@@ -7,12 +7,13 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from inspect import Parameter
-from typing import Any, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
 from policytree.exceptions import InputError, quoted
 
+P = ParamSpec("P")
 R = TypeVar("R")
 # What only a study says, with how it does: calls with columns one by one do not take it.
 SAID_BY_STUDY = {
@@ -54,6 +55,17 @@ def _refuse_said_by_study(name: str, given: Mapping[str, Any]) -> None:
                 f"{name} takes no {each}, which a study says: make one of a table with named columns, Study(table, "
                 f"{how}, ...), and pass it in place of Y, T and X."
             )
+
+
+def refuses_said_by_study(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator of functions of Y, T and X, or of a study: what only a study says is refused with how it says it."""
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        _refuse_said_by_study(function.__name__, kwargs)
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def _of_study(study: Any, name: str, parameters: Mapping[str, Parameter], beside: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import StudyLike
+from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -94,6 +94,7 @@ class HeterogeneityTest(Shown):
 
 
 @shares_documentation(STUDY)
+@refuses_said_by_study
 def heterogeneity_test(
     Y: Column | StudyLike,
     T: Column | None = None,

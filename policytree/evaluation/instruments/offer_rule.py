@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from policytree.common.calls import StudyLike
+from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -92,6 +92,7 @@ class OfferRule(Shown):
 
 
 @shares_documentation(STUDY)
+@refuses_said_by_study
 def offer_rule(
     estimator: DRPolicyTree,
     Y: Column | StudyLike,
