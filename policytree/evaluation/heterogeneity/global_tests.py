@@ -216,7 +216,7 @@ def _fewest(seen: StudyData) -> int:
 def _check_fitted(fitted: RewardEstimator, seen: StudyData) -> None:
     check_is_fitted(fitted, "rewards_")
     if fitted.regression_ is None or fitted.propensity_ is None or fitted.estimand != "all":
-        raise InputError("The estimator must fit outcome models and propensities for estimand='all': doubly_robust.")
+        raise InputError("The estimator must fit outcome models and propensities for estimand='all'; use method='dr'.")
     if fitted.regression_.shape != (seen.n, seen.n_arms) or (fitted.treatments_ != seen.treatments).any():
         raise InputError(
             f"fitted knows {len(fitted.regression_)} rows of treatments {', '.join(map(str, fitted.treatments_))}, but "

@@ -177,7 +177,7 @@ def offer_rule(
     ).with_covariates()
     estimator = with_direction(estimator, observed.direction)
     if observed.instrument is None:
-        raise InputError("instrument is missing; pass what every row was offered.")
+        raise InputError("offer_rule needs offers; pass a Study with treatment=Offered(..., by=...).")
     data = study_of_offers(
         observed, offer_costs=offer_costs, treatment_cost=treatment_cost, direction=estimator.direction or "maximize"
     )
