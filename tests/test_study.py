@@ -237,6 +237,7 @@ def test_trees_take_studies_of_rewards_and_of_labels():
         (lambda: study.replace(confounders=["site"]), "confounders is for outcomes that are learnt from, and Rewards"),
         (lambda: Study(table, outcome="score"), "treatment must be the name of a column"),
         (lambda: Study(table, outcome=Rewards("drug")), "Rewards takes a list of columns"),
+        (lambda: study.replace(control="nobody"), "control='nobody' is not among the treatments; they are drug, none"),
     ]:
         with pytest.raises(InputError, match=words):
             fit()

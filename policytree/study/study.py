@@ -19,7 +19,7 @@ from policytree.data.sources import READ_ROWS, Source, arrow, is_dask, is_larger
 from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Assignment, Combined, Offered, as_assignment
 from policytree.study.columns import default_covariates, names_of, refuse_no_values, refuse_two_roles, require_column
-from policytree.study.outcomes import Outcome, as_outcome
+from policytree.study.outcomes import Outcome, Rewards, as_outcome
 from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
 from policytree.study_check import StudyCheck, check_study
@@ -214,6 +214,8 @@ class Study(StudyLike):
                     f"{role} is for outcomes that are learnt from, and {type(self.outcome).__name__} says what every "
                     "action brings; leave it out."
                 )
+        if self.control is not None and isinstance(self.outcome, Rewards):
+            position_of(self.control, np.array(self.outcome.of), "control")
         for role in COSTS:
             for label, cost in getattr(self, role).items():
                 if isinstance(cost, str):
