@@ -276,6 +276,17 @@ def test_a_study_of_rows_that_stay_where_they_are(tmp_path, form):
             Study(rows, **roles | wrong)
 
 
+@pytest.mark.parametrize(
+    "propensity", [[0.5, 0.5], True, TABLE["chance"], {"drug": [0.5], "none": 0.5}, {"drug": True, "none": 0.5}]
+)
+def test_probabilities_of_another_kind_are_refused_before_rows_are_read(propensity, tmp_path):
+    pytest.importorskip("pyarrow")
+    TABLE.to_parquet(tmp_path / "people.parquet")
+    for rows in (TABLE, tmp_path / "people.parquet"):
+        with pytest.raises(InputError, match="propensity must be a number, the name of a column, or a mapping from"):
+            Study(rows, treatment="arm", outcome="score", propensity=propensity, **BASE)
+
+
 def test_a_study_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         study_of("two arms").direction = "minimize"
