@@ -224,10 +224,15 @@ def test_trees_take_studies_of_rewards_and_of_labels():
     labels = study.replace(outcome=Label("status"), direction=None)
     by_columns = OptimalTreeClassifier(max_depth=1).fit(X, table["status"], sample_weight=table["weight"])
     assert OptimalTreeClassifier(max_depth=1).fit(labels).to_json() == by_columns.to_json()
+    assert PolicyTree(max_depth=1).fit(X=study).to_json() == tree.to_json()
+    assert OptimalTreeClassifier(max_depth=1).fit(X=labels).to_json() == by_columns.to_json()
     for fit, words in [
         (lambda: PolicyTree(direction="minimize").fit(study), "has direction='maximize', but the estimator"),
         (lambda: PolicyTree().fit(study_of("two arms")), r"that of this one is to be learnt from; DRPolicyTree\(\)"),
         (lambda: PolicyTree().fit(labels), "fit knows no y, which the study has"),
+        (lambda: PolicyTree().fit(X=labels), "fit knows no y, which the study has"),
+        (lambda: PolicyTree().fit(study, table[["drug", "none"]]), "a study, which says rewards already"),
+        (lambda: PolicyTree().fit(X=study, rewards=table[["drug", "none"]]), "a study, which says rewards already"),
         (lambda: PolicyTree().fit(study.replace(strata=["site"])), "fit knows no strata, which the study has"),
         (lambda: DRPolicyTree().fit(study), "needs outcomes and treatments as they were observed"),
         (lambda: study.check(), "needs outcomes and treatments as they were observed"),

@@ -136,19 +136,24 @@ def takes_study_as_table(fit: Callable[..., R]) -> Callable[..., R]:
         take, or another direction than the estimator.
     """
     parameters = inspect.signature(fit).parameters
+    named = [*parameters][1:]  # the first is self
 
     @functools.wraps(fit)
     def called(self: Any, *args: Any, **kwargs: Any) -> R:
-        if len(args) != 1 or not isinstance(args[0], StudyLike):
+        given = dict(zip(named, args, strict=False)) | kwargs
+        twice = len(given) < len(args) + len(kwargs)  # or more than it takes: Python's to refuse
+        table = given.pop(named[0], None)
+        if twice or not isinstance(table, StudyLike):
             return fit(self, *args, **kwargs)
-        study: Any = args[0]
+        study: Any = table
         if not study.says_potential_outcomes:
             raise InputError(
                 f"{type(self).__name__} takes a study whose outcome is Rewards([...]) or a Label(...), and that of "
                 "this one is to be learnt from; DRPolicyTree().fit(study) does so."
             )
         study.told(self)
-        return fit(self, **_of_study(study, "fit", parameters, kwargs))
+        beside = {name: value for name, value in given.items() if value is not None}
+        return fit(self, **_of_study(study, "fit", parameters, beside))
 
     return called
 
