@@ -166,7 +166,7 @@ def test_covariates_that_do_not_vary_are_no_evidence(rng):
     ("change", "message"),
     [
         ({"baseline": 7}, "baseline=7 is not among the treatments; they are 0, 1"),
-        ({"estimator": RewardEstimator(estimand="overlap", **LEARNERS)}, "for estimand='all': doubly_robust"),
+        ({"estimator": RewardEstimator(estimand="overlap", **LEARNERS)}, "for estimand='all'; use method='dr'"),
         ({"estimator": RewardEstimator(LinearRegression(), method="regression"), "propensity": None}, "dr"),
     ],
 )

@@ -107,6 +107,8 @@ def test_rewards_are_those_of_the_combined_labels(factorial):
     table = X.assign(**{name: T[name].to_numpy() for name in T}, y=np.asarray(y))
     roles = {"treatment": list(T), "outcome": "y", "direction": "maximize"}
     assert Study(table, **roles, propensity={"drug": 0.5, "physio": 0.5}).propensity == chances
+    by_level = {"drug": dict.fromkeys(table["drug"].unique(), 0.5), "physio": 0.5}
+    assert Study(table, **roles, propensity=by_level).propensity == chances
     with pytest.raises(InputError, match="'water' is none of"):
         Study(table, **roles, propensity={"drug": 0.5, "water": 0.5})
     of_arms = Study(table, **roles, propensity=chances)

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import (
     DRPolicyTree,
@@ -20,11 +20,17 @@ from policytree import (
     cross_val_policy_value,
     held_out_rewards,
     heterogeneity_test,
+    honest_leaf_summary,
     load_dataset,
 )
 from policytree.common.calls import SAID_BY_STUDY
 from policytree.constraints import Budget
-from policytree.evaluation import policy_stability
+from policytree.evaluation import (
+    nuisances_without,
+    offer_rule,
+    policy_stability,
+    surest_rule,
+)
 from policytree.exceptions import InputError
 from policytree.study import Event, Label, MayBeMissing, Offered, Population, Rewards, TimeToEvent
 from policytree.study.assignments import Combined
@@ -218,10 +224,15 @@ def test_trees_take_studies_of_rewards_and_of_labels():
     labels = study.replace(outcome=Label("status"), direction=None)
     by_columns = OptimalTreeClassifier(max_depth=1).fit(X, table["status"], sample_weight=table["weight"])
     assert OptimalTreeClassifier(max_depth=1).fit(labels).to_json() == by_columns.to_json()
+    assert PolicyTree(max_depth=1).fit(X=study).to_json() == tree.to_json()
+    assert OptimalTreeClassifier(max_depth=1).fit(X=labels).to_json() == by_columns.to_json()
     for fit, words in [
         (lambda: PolicyTree(direction="minimize").fit(study), "has direction='maximize', but the estimator"),
         (lambda: PolicyTree().fit(study_of("two arms")), r"that of this one is to be learnt from; DRPolicyTree\(\)"),
         (lambda: PolicyTree().fit(labels), "fit knows no y, which the study has"),
+        (lambda: PolicyTree().fit(X=labels), "fit knows no y, which the study has"),
+        (lambda: PolicyTree().fit(study, table[["drug", "none"]]), "a study, which says rewards already"),
+        (lambda: PolicyTree().fit(X=study, rewards=table[["drug", "none"]]), "a study, which says rewards already"),
         (lambda: PolicyTree().fit(study.replace(strata=["site"])), "fit knows no strata, which the study has"),
         (lambda: DRPolicyTree().fit(study), "needs outcomes and treatments as they were observed"),
         (lambda: study.check(), "needs outcomes and treatments as they were observed"),
@@ -231,6 +242,7 @@ def test_trees_take_studies_of_rewards_and_of_labels():
         (lambda: study.replace(confounders=["site"]), "confounders is for outcomes that are learnt from, and Rewards"),
         (lambda: Study(table, outcome="score"), "treatment must be the name of a column"),
         (lambda: Study(table, outcome=Rewards("drug")), "Rewards takes a list of columns"),
+        (lambda: study.replace(control="nobody"), "control='nobody' is not among the treatments; they are drug, none"),
     ]:
         with pytest.raises(InputError, match=words):
             fit()
@@ -267,6 +279,17 @@ def test_a_study_of_rows_that_stay_where_they_are(tmp_path, form):
     for wrong in ({"covariates": ["agee"]}, {"strata": ["agee"]}):
         with pytest.raises(InputError, match="There is no column 'agee'"):
             Study(rows, **roles | wrong)
+
+
+@pytest.mark.parametrize(
+    "propensity", [[0.5, 0.5], True, TABLE["chance"], {"drug": [0.5], "none": 0.5}, {"drug": True, "none": 0.5}]
+)
+def test_probabilities_of_another_kind_are_refused_before_rows_are_read(propensity, tmp_path):
+    pytest.importorskip("pyarrow")
+    TABLE.to_parquet(tmp_path / "people.parquet")
+    for rows in (TABLE, tmp_path / "people.parquet"):
+        with pytest.raises(InputError, match="propensity must be a number, the name of a column, or a mapping from"):
+            Study(rows, treatment="arm", outcome="score", propensity=propensity, **BASE)
 
 
 def test_a_study_is_frozen():
@@ -345,11 +368,12 @@ def test_what_a_call_does_not_know_is_refused():
 
 @pytest.mark.parametrize("name", SAID_BY_STUDY)
 def test_what_only_a_study_says_is_refused_beside_arrays(name):
-    """By every method, with how a study says it; and no signature shows it."""
-    for call in (cross_val_policy_value, check_study, heterogeneity_test, policy_stability, held_out_rewards):
-        assert name not in inspect.signature(call).parameters
+    """By every method and function, with how a study says it; and no signature shows it."""
+    assert name not in inspect.signature(check_study).parameters
     for call in (
         DRPolicyTree().fit, RewardEstimator().fit_predict, RewardEstimator().fit, RewardEstimator().predict_rewards,
+        cross_val_policy_value, heterogeneity_test, policy_stability, held_out_rewards, honest_leaf_summary,
+        nuisances_without, offer_rule, surest_rule,
     ):  # fmt: skip
         assert name not in inspect.signature(call).parameters
         with pytest.raises(InputError, match=rf"takes no {name}, which a study says: .*Study\(table"):
@@ -421,3 +445,45 @@ def test_labels_that_are_whole_numbers_may_be_typed_as_such():
     assert model.objective_value_ == pytest.approx(free.objective_value_ - 5.0 * (model.predict(made.X) == 1.0).mean())
     with pytest.raises(InputError, match="propensity names the treatment '2'"):
         Study(table, treatment="arm", outcome="y", propensity={0: 0.5, 2: 0.5})
+
+
+def test_new_rows_are_about_the_question_of_the_fit():
+    """The user's cause, the horizon that somebody named, and the measure; a horizon that nobody named is the fit's."""
+    table = TABLE.assign(end=np.array(["censored", "death", "transplant"])[TABLE["cause"]])
+
+    def study(**asked) -> Study:
+        return Study(table, treatment="arm", outcome=TimeToEvent("days", **asked), **BASE | {"direction": None})
+
+    def fitted(of: Study) -> RewardEstimator:
+        return RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0).fit(of)
+
+    by_cause = fitted(study(event="end", cause="death", horizon=60))
+    for other, sentence in (
+        (study(event="end", cause="transplant", horizon=60), "cause='death', the new rows ask for 'transplant'; use"),
+        (study(event="died"), "cause='death', the new rows ask for None; use the same"),
+        (study(event="end", cause="death", horizon=50), "horizon=60.0, the new rows ask for 50.0; use the same"),
+        (
+            study(event="end", cause="death", measure="cumulative_incidence"),
+            "measure='years_lost', the new rows ask for 'cumulative_incidence'; use the same",
+        ),
+    ):
+        for call in (by_cause.predict_rewards, by_cause.predict_own_outcomes):
+            with pytest.raises(InputError, match=f"The model was fitted with {sentence}"):
+                call(other)
+    same = by_cause.predict_rewards(study(event="end", cause="death", horizon=60))
+    assert same.equals(by_cause.predict_rewards(study(event="end", cause="death")))
+    assert same.equals(by_cause.predict_rewards(study(event="end", cause="death", horizon=60).observed))
+    Y = np.array([(True, 30.0)] * N, dtype=[("died", bool), ("days", float)])
+    with pytest.raises(InputError, match="cause='death', and a structured array tells no causes apart"):
+        by_cause.predict_rewards(Y, TABLE["arm"], X=X)
+
+
+def test_new_rows_that_enter_after_the_horizon_of_the_fit_are_refused():
+    roles = {"treatment": "arm", "outcome": TimeToEvent("days", event="died", entry="entered", horizon=20)}
+    early = Study(TABLE[TABLE["entered"] < 20], **BASE | roles)
+    model = RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=0).fit(early)
+    later = Study(TABLE, **BASE | roles | {"outcome": TimeToEvent("days", event="died", entry="entered")})
+    assert later.outcome.horizon > 20
+    late = int((TABLE["entered"] >= 20).sum())
+    with pytest.raises(InputError, match=f"{late} rows enter at or after horizon=20; leave them out"):
+        model.predict_rewards(later)

@@ -426,7 +426,10 @@ EVENT = np.tile([1, 1, 0, 1, 0, 1], N // 6)
         ({"event": np.where(TIME == 3, np.nan, EVENT)}, "event is missing in 1 rows"),
         ({"entry": TIME}, "entry is not before"),
         ({"entry": TIME - 9.0}, "negative values"),
-        ({"event": None, "horizon": 3.0}, "horizon is about times to an event"),
+        (
+            {"event": None, "horizon": 3.0},
+            r"horizon is about times to an event; give a study with outcome=TimeToEvent\(\.\.\.\)",
+        ),
         ({"missing_outcome": "weight"}, "for outcomes that are numbers"),
         ({"missing_outcome": "drop"}, "missing_outcome must be"),
     ],

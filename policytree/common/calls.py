@@ -7,12 +7,13 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from inspect import Parameter
-from typing import Any, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
 from policytree.exceptions import InputError, quoted
 
+P = ParamSpec("P")
 R = TypeVar("R")
 # What only a study says, with how it does: calls with columns one by one do not take it.
 SAID_BY_STUDY = {
@@ -54,6 +55,17 @@ def _refuse_said_by_study(name: str, given: Mapping[str, Any]) -> None:
                 f"{name} takes no {each}, which a study says: make one of a table with named columns, Study(table, "
                 f"{how}, ...), and pass it in place of Y, T and X."
             )
+
+
+def refuses_said_by_study(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator of functions of Y, T and X, or of a study: what only a study says is refused with how it says it."""
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        _refuse_said_by_study(function.__name__, kwargs)
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def _of_study(study: Any, name: str, parameters: Mapping[str, Parameter], beside: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,19 +136,24 @@ def takes_study_as_table(fit: Callable[..., R]) -> Callable[..., R]:
         take, or another direction than the estimator.
     """
     parameters = inspect.signature(fit).parameters
+    named = [*parameters][1:]  # the first is self
 
     @functools.wraps(fit)
     def called(self: Any, *args: Any, **kwargs: Any) -> R:
-        if len(args) != 1 or not isinstance(args[0], StudyLike):
+        given = dict(zip(named, args, strict=False)) | kwargs
+        twice = len(given) < len(args) + len(kwargs)  # or more than it takes: Python's to refuse
+        table = given.pop(named[0], None)
+        if twice or not isinstance(table, StudyLike):
             return fit(self, *args, **kwargs)
-        study: Any = args[0]
+        study: Any = table
         if not study.says_potential_outcomes:
             raise InputError(
                 f"{type(self).__name__} takes a study whose outcome is Rewards([...]) or a Label(...), and that of "
                 "this one is to be learnt from; DRPolicyTree().fit(study) does so."
             )
         study.told(self)
-        return fit(self, **_of_study(study, "fit", parameters, kwargs))
+        beside = {name: value for name, value in given.items() if value is not None}
+        return fit(self, **_of_study(study, "fit", parameters, beside))
 
     return called
 

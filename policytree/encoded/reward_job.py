@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from policytree.common.validation import is_real, sorted_labels
+from policytree.common.validation import is_real, position_of, sorted_labels
 from policytree.data.sources import arrow
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
 from policytree.encoded.hazards import Completion, fit_completion, hazard_rows
@@ -299,6 +299,8 @@ class RewardJob(FolderJob):
                 f"Column {self.study.treatment.column!r} of treatment holds {self.treatments[0]!s} only; rewards "
                 "compare at least two."
             )
+        if self.study.control is not None:
+            position_of(self.study.control, self.treatments, "control")
         for label, count in sizes.counts.items():
             if (count == count.sum()).any():
                 raise InputError(

@@ -152,7 +152,7 @@ class StudyReport(Report):
         check_is_fitted(model, "tree_")
         asked = getattr(getattr(model, "reward_estimator_", None), "_asked", None)
         if asked is not None and study.times is not None:
-            asked.refuse_other(study.times)
+            asked.refuse_other(study.times, "the report asks")
         encoded = model.encoder_.encode(study.X)
         self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
         material = Material(study, model, self.tree, encoded, checked_results(results))

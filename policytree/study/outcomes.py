@@ -16,6 +16,7 @@ from policytree.study.columns import names_of, values_shown
 from policytree.study_check.columns import value_text
 from policytree.study_check.events import SAID_CENSORED, likely_event
 from policytree.weighting.study_data import WEIGHT, StudyData
+from policytree.weighting.time_to_event.outcome import CodedCause
 
 FEW_VALUES = 10  # of a column whose values a message can list
 TRUE_OR_FALSE = {"true": 1, "false": 0}
@@ -281,7 +282,7 @@ class TimeToEvent(Outcome):
             "event": event_codes(table[self.event], self.happened, self.cause, part=part),
             "horizon": self.horizon,
             "target": self.measure,
-            "cause": None if self.cause is None else 1,
+            "cause": None if self.cause is None else CodedCause(self.cause),
             "entry": None if self.entry is None else table[self.entry],
         }
 

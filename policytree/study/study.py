@@ -13,13 +13,13 @@ import pandas as pd
 
 from policytree.common.calls import StudyLike
 from policytree.common.typing import Table
-from policytree.common.validation import check_choice, place_of, position_of
+from policytree.common.validation import check_choice, is_real, place_of, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
 from policytree.data.sources import READ_ROWS, Source, arrow, is_dask, is_larger_than_memory, open_source
 from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Assignment, Combined, Offered, as_assignment
 from policytree.study.columns import default_covariates, names_of, refuse_no_values, refuse_two_roles, require_column
-from policytree.study.outcomes import Outcome, as_outcome
+from policytree.study.outcomes import Outcome, Rewards, as_outcome
 from policytree.study.populations import Population
 from policytree.study.summary import summary_html, summary_text
 from policytree.study_check import StudyCheck, check_study
@@ -214,6 +214,10 @@ class Study(StudyLike):
                     f"{role} is for outcomes that are learnt from, and {type(self.outcome).__name__} says what every "
                     "action brings; leave it out."
                 )
+        if self.propensity is not None:
+            _refuse_no_chances(self.propensity, by_level=isinstance(self.treatment, Combined))
+        if self.control is not None and isinstance(self.outcome, Rewards):
+            position_of(self.control, np.array(self.outcome.of), "control")
         for role in COSTS:
             for label, cost in getattr(self, role).items():
                 if isinstance(cost, str):
@@ -652,6 +656,18 @@ def _are_of_factors(known: Mapping[Any, Any], given: Combined, observed: StudyDa
     """Whether chances are those of each treatment, and not of their combinations, some of which are called like one."""
     factors, arms, named = set(given.of), set(map(str, observed.treatments)), set(map(str, known))
     return named != arms and not factors.isdisjoint(named) and (arms - factors).isdisjoint(named)
+
+
+def _refuse_no_chances(propensity: Any, by_level: bool) -> None:
+    """Refuse what cannot be known probabilities; ``by_level``: those of several treatments may be mappings again."""
+    for value in propensity.values() if isinstance(propensity, Mapping) else (propensity,):
+        if by_level and isinstance(value, Mapping):
+            continue
+        if isinstance(value, bool) or not (is_real(value) or isinstance(value, str)):
+            raise InputError(
+                "propensity must be a number, the name of a column, or a mapping from treatments to either; got "
+                f"{quoted(propensity)}."
+            )
 
 
 def _refuse_unknown(label: Any, observed: StudyData, role: str) -> None:

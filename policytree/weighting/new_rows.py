@@ -10,7 +10,7 @@ import pandas as pd
 
 from policytree.common.calls import StudyLike
 from policytree.common.validation import as_series
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.weighting.averages import Averages
 from policytree.weighting.completion import by_curves, complete_missing, completed
 from policytree.weighting.instrument import InstrumentalVariable
@@ -148,6 +148,8 @@ class NewRows:
         if data.times is not None and (data.times.entry is not None) is not self.memory.has_entry:
             was = "was" if self.memory.has_entry else "was not"
             raise InputError(f"entry {was} given at fit; do the same for the new rows.")
+        if data.times is not None:
+            fitted._asked.refuse_other(data.times, "the new rows ask")
         observed = data.arrays().as_at_fit(fitted.treatments_, fitted.offers_, fitted._asked)
         return observed if observed.instrument is None else observed.by_offer()
 
@@ -183,6 +185,11 @@ def known_at_fit(fitted: Any, Y: Any) -> dict[str, Any]:
     if is_structured(Y):
         if fitted._asked is None:
             raise InputError(NUMBERS_AT_FIT)
+        if fitted._asked.cause is not None:
+            raise InputError(
+                f"The model was fitted with cause={quoted(fitted._asked.cause)}, and a structured array tells no "
+                "causes apart; give the new rows as a study with outcome=TimeToEvent(...)."
+            )
         return {"treatments": fitted.treatments_, **fitted._asked.arguments()}
     return {"treatments": fitted.treatments_, "missing_outcome": fitted._memory.missing_outcome}
 

@@ -139,7 +139,7 @@ class RewardEstimator(NestedParameters):
         (:class:`policytree.weighting.time_to_event.survival_models.SurvivalModel`). Without X and W, the curves of
         Kaplan and Meier take their place.
     model_observation : "auto" or scikit-learn classifier
-        P(the outcome is seen | X, W, T), where ``missing_outcome="weight"``; "auto" as for ``model_propensity``.
+        P(the outcome is seen | X, W, T), where it is a ``MayBeMissing``; "auto" as for ``model_propensity``.
     min_observed : float in [0, 1)
         Estimated probabilities of being observed (not yet censored, not missing) below this are raised to it
         (``n_raised_``, with an ``OverlapWarning`` if many).
@@ -425,7 +425,7 @@ class RewardEstimator(NestedParameters):
         self._asked = None if observed.times is None else observed.times.asked
         self.horizon_: float | None
         self.target_: str | None
-        self.horizon_, self.target_ = self._asked or (None, None)
+        self.horizon_, self.target_ = (None, None) if self._asked is None else self._asked[1:]
         self.offer_rewards_ = self.uptake_rewards_ = self.uptake_ = self.compliance_ = self.exclusion_bias_ = None
         self.first_stage_: FirstStage | None = None
         self.observation_ = None

@@ -591,8 +591,7 @@ def check_outcome_arguments(event: Any, missing_outcome: Any, **of_times: Any) -
     for name, value in of_times.items() if event is None else ():
         if value is not None:
             raise InputError(
-                f"{name} is about times to an event; pass event= as well (1: the event was seen, 0: censored), or "
-                f"leave {name} out."
+                f"{name} is about times to an event; give a study with outcome=TimeToEvent(...), or leave {name} out."
             )
 
 

@@ -201,7 +201,7 @@ def test_slips_are_one_sentence(study, fitted):
             by_columns(offer_rule, fitted, Y=Y, T=T, X=X, offer_costs={"voucher": bad}, **offered)
     with pytest.raises(InputError, match="treatment_cost must be a finite number; got"):
         by_columns(offer_rule, fitted, Y=Y, T=T, X=X, treatment_cost=np.nan, **offered)
-    with pytest.raises(InputError, match="instrument is missing; pass what every row was offered"):
+    with pytest.raises(InputError, match="offer_rule needs offers; pass a Study with treatment=Offered"):
         offer_rule(fitted, Y, T, X=X)
     with pytest.raises(InputError, match="cannot be subtracted from times to an event"):
         by_columns(offer_rule, fitted, Y=Y, T=T, X=X, event=np.ones(280), horizon=30.0, treatment_cost=1.0, **offered)

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import StudyLike
+from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -94,6 +94,7 @@ class HeterogeneityTest(Shown):
 
 
 @shares_documentation(STUDY)
+@refuses_said_by_study
 def heterogeneity_test(
     Y: Column | StudyLike,
     T: Column | None = None,
@@ -215,7 +216,7 @@ def _fewest(seen: StudyData) -> int:
 def _check_fitted(fitted: RewardEstimator, seen: StudyData) -> None:
     check_is_fitted(fitted, "rewards_")
     if fitted.regression_ is None or fitted.propensity_ is None or fitted.estimand != "all":
-        raise InputError("The estimator must fit outcome models and propensities for estimand='all': doubly_robust.")
+        raise InputError("The estimator must fit outcome models and propensities for estimand='all'; use method='dr'.")
     if fitted.regression_.shape != (seen.n, seen.n_arms) or (fitted.treatments_ != seen.treatments).any():
         raise InputError(
             f"fitted knows {len(fitted.regression_)} rows of treatments {', '.join(map(str, fitted.treatments_))}, but "

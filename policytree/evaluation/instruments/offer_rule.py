@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from policytree.common.calls import StudyLike
+from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -92,6 +92,7 @@ class OfferRule(Shown):
 
 
 @shares_documentation(STUDY)
+@refuses_said_by_study
 def offer_rule(
     estimator: DRPolicyTree,
     Y: Column | StudyLike,
@@ -176,7 +177,7 @@ def offer_rule(
     ).with_covariates()
     estimator = with_direction(estimator, observed.direction)
     if observed.instrument is None:
-        raise InputError("instrument is missing; pass what every row was offered.")
+        raise InputError("offer_rule needs offers; pass a Study with treatment=Offered(..., by=...).")
     data = study_of_offers(
         observed, offer_costs=offer_costs, treatment_cost=treatment_cost, direction=estimator.direction or "maximize"
     )

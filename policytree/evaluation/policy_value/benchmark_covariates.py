@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import clone
 
-from policytree.common.calls import StudyLike
+from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Table
@@ -21,6 +21,7 @@ from policytree.weighting.study_data import StudyData
 
 
 @shares_documentation(STUDY)
+@refuses_said_by_study
 def nuisances_without(
     estimator: Any,
     Y: Column | StudyLike,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_random_state
 
-from policytree.common.calls import StudyLike
+from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -75,6 +75,7 @@ AUTO = "auto"  # as a second opinion
 
 
 @shares_documentation(STUDY)
+@refuses_said_by_study
 def cross_val_policy_value(
     estimator: Any,
     Y: Column | StudyLike,

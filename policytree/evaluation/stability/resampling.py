@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.common.calls import StudyLike
+from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -36,6 +36,7 @@ FEWEST = 2  # resamples, for anything to recur
 
 
 @shares_documentation(STUDY)
+@refuses_said_by_study
 def policy_stability(
     estimator: Any,
     Y: Column | StudyLike,
@@ -138,7 +139,7 @@ def policy_stability(
         warnings.warn(
             f"Interrupted after {len(done)} of {len(rows)} resamples; the result rests on these.",
             SearchWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     teller.warn_of_failures()
     teller.warn_overlap("In a resample", "others")
@@ -177,7 +178,7 @@ class _Teller(Teller):
                 f"{len(self.failures)} of {self._total} resamples are left out, since nothing could be learnt from "
                 f"them ({self.failures[0].error}).",
                 SearchWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from policytree.common.calls import StudyLike
+from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
 from policytree.common.typing import Column, PerTreatment, Seed, Table
@@ -209,6 +209,7 @@ class SurestRule(Shown):
 
 
 @shares_documentation(STUDY)
+@refuses_said_by_study
 def surest_rule(
     estimator: DRPolicyTree,
     Y: Column | StudyLike,

@@ -80,26 +80,48 @@ class CheckedHorizon(float):
     """
 
 
-class Asked(NamedTuple):
-    """What is asked about times: up to when, and the name of what they count for."""
+class CodedCause(int):
+    """The code 1 of a cause, where a column was read for it, with the value that the user named."""
 
+    said: Any
+
+    def __new__(cls, said: Any) -> CodedCause:
+        """The code of this value."""
+        made = super().__new__(cls, 1)
+        made.said = said
+        return made
+
+
+class Asked(NamedTuple):
+    """What is asked about times: one of several causes (the user's value), up to when, and the name of the target."""
+
+    cause: Any
     horizon: float
     target: str
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments that ask the same."""
-        return self._asdict()
+        """The arguments that ask the same of events of every cause."""
+        return {"horizon": self.horizon, "target": self.target}
 
     def of(self, times: TimeToEvent) -> TimeToEvent:
-        """The same times, of which this is asked."""
+        """The same times, of which this is asked.
+
+        Raises
+        ------
+        InputError
+            If rows enter too late for it.
+        """
+        if times.entry is not None:
+            refuse_late_entries(int((times.entry >= self.horizon).sum()), self.horizon)
         return replace(times, horizon=float(self.horizon), target=TARGETS[self.target], default_horizon=False)
 
-    def refuse_other(self, times: TimeToEvent) -> None:
-        """Refuse to say of one question what was fitted for another."""
+    def refuse_other(self, times: TimeToEvent, who: str) -> None:
+        """Refuse to say of one question what was fitted for another; a horizon that nobody named asks for none."""
         for name, here, there in zip(self._fields, times.asked, self, strict=True):
-            if here != there:
+            if here != there and not (name == "horizon" and times.default_horizon):
+                word = "measure" if name == "target" else name
                 raise InputError(
-                    f"The model was fitted with {name}={there!r}, the report asks for {here!r}; use the same."
+                    f"The model was fitted with {word}={quoted(there)}, {who} for {quoted(here)}; use the same."
                 )
 
 
@@ -120,6 +142,8 @@ class TimeToEvent:
     target : Target
     default_horizon : bool
         Whether nobody named the horizon.
+    cause : optional
+        The user's value of the cause that is asked about.
     """
 
     time: np.ndarray
@@ -128,6 +152,7 @@ class TimeToEvent:
     horizon: float
     target: Target
     default_horizon: bool = False
+    cause: Any = None
 
     @property
     def n(self) -> int:
@@ -137,7 +162,7 @@ class TimeToEvent:
     @property
     def asked(self) -> Asked:
         """What is asked about the times."""
-        return Asked(self.horizon, self.target.name)
+        return Asked(self.cause, self.horizon, self.target.name)
 
     @property
     def free(self) -> np.ndarray:
@@ -177,7 +202,7 @@ class TimeToEvent:
 
     def arguments(self, rows: np.ndarray) -> dict[str, Any]:
         """All that ``fit`` takes beside the time: as :meth:`columns`, with the horizon and the target."""
-        cause = 1 if self.target.by_cause else None
+        cause = CodedCause(self.cause) if self.target.by_cause else None
         horizon = CheckedHorizon(self.horizon)
         return {**self.columns(rows), "horizon": horizon, "target": self.target.name, "cause": cause}
 
@@ -287,6 +312,7 @@ def time_to_event(
         One sentence that names the argument and the remedy.
     """
     kind = resolve_target(target, cause)
+    said = cause.said if isinstance(cause, CodedCause) else cause
     n = len(Y)
     time = Y.to_numpy()
     negative = np.flatnonzero(time < 0.0)
@@ -305,14 +331,14 @@ def time_to_event(
         assert horizon is not None, "known from the fit"
         if start is not None:
             refuse_late_entries(int((start >= horizon).sum()), horizon)
-        return TimeToEvent(time, code, start, float(horizon), kind)
+        return TimeToEvent(time, code, start, float(horizon), kind, cause=said)
     if not (code[seen] > 0).any():
         raise InputError(
             "event says that every time is censored; without a single event there is nothing to learn: check which "
             "value stands for an event."
         )
     until = _horizon(horizon, time, code, start, arm, seen, treatments)
-    out = TimeToEvent(time, code, start, until, kind, horizon is None)
+    out = TimeToEvent(time, code, start, until, kind, horizon is None, said)
     if not isinstance(horizon, CheckedHorizon):
         _refuse_thin_arms(out, arm, seen, treatments)
     return out
