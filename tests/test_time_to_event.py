@@ -468,7 +468,7 @@ def test_rules_that_seek_events_of_a_cause_are_warned_of(rng):
     by_columns(tree.set_params(direction="minimize").fit, Y=time, T=T, **asked)
     for wrong in (asked["event"].astype(str), asked["event"] > 0):
         with pytest.raises(InputError, match="must hold numbers"):
-            tree.score(StudyData.of(time, T, X=X, event=wrong))
+            tree.score(StudyData.of(time, T, X=X, event=wrong, cause=2))
 
 
 def test_outcomes_of_true_and_false_may_be_missing(rng):
