@@ -75,7 +75,7 @@ def test_models_come_first_then_outcomes_and_treatments():
             positional = [each.name for each in arguments if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
             if {"Y", "T"} & set(positional):
                 found[name] = positional
-    assert {"check_study", "cross_val_policy_value", "check_rewards", "balance_table", "overlap_table"} <= set(found)
+    assert {"cross_val_policy_value", "check_rewards", "balance_table", "overlap_table"} <= set(found)
     for name, positional in found.items():
         data = ["Y", "T"] if "Y" in positional else ["T"]
         assert positional[-len(data) :] == data and not {"X", "W"} & set(positional), name

@@ -32,6 +32,7 @@ def judged(rows, **roles) -> Study:
     return Study(rows, **{"outcome": Rewards(["a", "b"]), "covariates": ["x", "town"]} | roles)
 
 
+@pytest.mark.filterwarnings("ignore:These rows chose the rule")
 @pytest.mark.parametrize("weights", [None, "w"])
 @pytest.mark.parametrize("groups", [None, "person"])
 @pytest.mark.parametrize("batch_rows", [1, 7, 1000])

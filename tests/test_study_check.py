@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -31,8 +32,9 @@ from policytree.weighting.study_data import StudyData, by_columns
 
 def check_study(X, T=None, Y=None, **more):
     """As in a trial, where nobody asks whether treatment looks randomised; that has tests of its own below."""
-    columns = X.given() if isinstance(X, StudyData) else {"X": X, "T": T, "Y": Y}
-    return by_columns(checked, **{"known_propensity": True, **columns, **more})
+    if isinstance(X, StudyData):
+        return checked(replace(X, known_propensity=True), **more)
+    return by_columns(checked, **{"known_propensity": True, "X": X, "T": T, "Y": Y, **more})
 
 
 def trial(rng, n=600):

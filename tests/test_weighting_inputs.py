@@ -214,7 +214,7 @@ LABELS = list("abab")
         (lambda: MatchingRewards(True).fit([1.0] * 4, LABELS, X=np.ones((4, 1))), "n_neighbors must be at least 1 and"),
         (lambda: MatchingRewards(1).fit([1.0] * 20, LABELS * 5, X=np.full((20, 1), 1e200)), "values beyond 1e.100"),
         (lambda: RewardEstimator().fit([1e200] * 4, LABELS), "Y holds values beyond 1e.151"),
-        (lambda: RewardEstimator().fit([1j] * 4, LABELS), "Y holds values that are not numbers"),
+        (lambda: RewardEstimator().fit([1j] * 4, LABELS), "Y holds complex numbers; give real ones"),
         (
             lambda: RewardEstimator(LinearRegression).fit([1.0] * 4, LABELS, X=np.ones((4, 1))),
             "write LinearRegression..",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.common.callers import stacklevel_outside
 from policytree.common.validation import check_choice, check_verbose
 from policytree.constraints.checks import asked, check_list, limits_tests, sums_of
 from policytree.constraints.constraint import Rows
@@ -262,7 +263,7 @@ class TreeEstimator(TableViews, SearchArguments):
                 f"The search ended by {solution.status.value} after {solution.seconds:.1f} s; the tree is valid, its "
                 f"optimality gap is {self.optimality_gap_:.6g}.",
                 SearchWarning,
-                stacklevel=5,
+                stacklevel=stacklevel_outside(),
             )
 
     def certificate(self) -> str:
@@ -305,5 +306,5 @@ def _warn_of_long_search(problem: Problem, solver: str) -> None:
             f"The search may take about {in_words(seconds)} ({rows:,} rows, {cuts:,} possible splits); set time_limit "
             "to get the best tree found by then and its gap, lower max_depth or max_bins, or pass guesses.",
             SearchWarning,
-            stacklevel=5,
+            stacklevel=stacklevel_outside(),
         )

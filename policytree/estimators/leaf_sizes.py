@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from policytree.common.callers import stacklevel_outside
 from policytree.estimators.depth_choice import AUTO
 from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import Problem
@@ -155,7 +156,7 @@ def warn_of_no_split(n_rows: int, min_leaf: int, per_arm: int = 0, rarest: tuple
         f"No split leaves {' and '.join(rules)} on both sides ({', '.join(counts)}), so the tree is a single leaf; "
         f"lower {remedy}.",
         SearchWarning,
-        stacklevel=6,
+        stacklevel=stacklevel_outside(),
     )
 
 

@@ -93,8 +93,8 @@ class HeterogeneityTest(Shown):
         return f"{how}: {p}."
 
 
-@shares_documentation(STUDY)
 @refuses_said_by_study
+@shares_documentation(STUDY)
 def heterogeneity_test(
     Y: Column | StudyLike,
     T: Column | None = None,

@@ -91,8 +91,8 @@ class OfferRule(Shown):
         return f"net of {' and of '.join(said)}" if said else "before any costs"
 
 
-@shares_documentation(STUDY)
 @refuses_said_by_study
+@shares_documentation(STUDY)
 def offer_rule(
     estimator: DRPolicyTree,
     Y: Column | StudyLike,

@@ -93,8 +93,8 @@ class HonestLeaves(Shown):
         return pd.DataFrame(texts, index=leaves.index)
 
 
-@shares_documentation(STUDY)
 @refuses_said_by_study
+@shares_documentation(STUDY)
 def honest_leaf_summary(
     estimator: Any,
     Y: Column | StudyLike,

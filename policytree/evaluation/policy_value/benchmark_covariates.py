@@ -20,8 +20,8 @@ from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.study_data import StudyData
 
 
-@shares_documentation(STUDY)
 @refuses_said_by_study
+@shares_documentation(STUDY)
 def nuisances_without(
     estimator: Any,
     Y: Column | StudyLike,

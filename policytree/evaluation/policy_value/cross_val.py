@@ -46,6 +46,7 @@ from policytree.evaluation.policy_value.refits import (
     Teller,
     checked_direction,
     refit,
+    refuse_stages,
     shown_policy,
     stated_direction,
 )
@@ -74,8 +75,8 @@ from policytree.weighting.study_data import StudyData
 AUTO = "auto"  # as a second opinion
 
 
-@shares_documentation(STUDY)
 @refuses_said_by_study
+@shares_documentation(STUDY)
 def cross_val_policy_value(
     estimator: Any,
     Y: Column | StudyLike,
@@ -213,6 +214,7 @@ def cross_val_policy_value(
     True
     """
     check_level(level)  # before the work, not after
+    refuse_stages(estimator)
     seen = StudyData.read(
         "cross_val_policy_value", Y, T=T, X=X, W=W, propensity=propensity, groups=groups, sample_weight=sample_weight
     ).with_covariates()

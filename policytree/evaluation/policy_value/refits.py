@@ -36,10 +36,15 @@ Opinion = tuple[str, str]  # what models are of, "treatment" or "outcomes", and 
 FEWEST_TO_SHARE = 5  # folds: of fewer, models without two folds would learn from half of the rows or less
 
 
-def checked_direction(estimator) -> str:
-    """Return the estimator's direction; refuse estimators that cannot be refitted from outcomes."""
+def refuse_stages(estimator) -> None:
+    """Refuse estimators of several decisions."""
     if has_fit_parameter(estimator, "stages"):
         raise InputError(f"{type(estimator).__name__} decides at several stages; use cross_val_regime_value.")
+
+
+def checked_direction(estimator) -> str:
+    """Return the estimator's direction; refuse estimators that cannot be refitted from outcomes."""
+    refuse_stages(estimator)
     if not has_fit_parameter(estimator, "propensity"):
         raise InputError(
             f"{type(estimator).__name__} does not estimate its own rewards, so it cannot be refitted inside the folds; "

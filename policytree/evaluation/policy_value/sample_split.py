@@ -80,8 +80,8 @@ class HeldOutRewards(Shown):
         return sign * (self.outcomes[treatment] - self.outcomes[baseline])
 
 
-@shares_documentation(STUDY)
 @refuses_said_by_study
+@shares_documentation(STUDY)
 def held_out_rewards(
     estimator: Any,
     Y: Column | StudyLike,

@@ -35,8 +35,8 @@ from policytree.weighting.study_data import StudyData
 FEWEST = 2  # resamples, for anything to recur
 
 
-@shares_documentation(STUDY)
 @refuses_said_by_study
+@shares_documentation(STUDY)
 def policy_stability(
     estimator: Any,
     Y: Column | StudyLike,

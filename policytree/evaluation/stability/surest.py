@@ -208,8 +208,8 @@ class SurestRule(Shown):
         }  # fmt: skip
 
 
-@shares_documentation(STUDY)
 @refuses_said_by_study
+@shares_documentation(STUDY)
 def surest_rule(
     estimator: DRPolicyTree,
     Y: Column | StudyLike,
