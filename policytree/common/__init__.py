@@ -1,5 +1,6 @@
 """What every package uses.
 
+callers.py       where a warning belongs: at the line outside of the package that made the call
 calls.py         both orders of arguments (EconML's and scikit-learn's), and clear errors for calls that Python or
                  scikit-learn would refuse
 docstrings.py    docstrings that share entries: an argument is described once, and read in full where it is taken
