@@ -356,8 +356,8 @@ def test_an_argument_that_the_study_says_is_refused_beside_it():
 
 
 def test_what_a_call_does_not_know_is_refused():
-    with pytest.raises(InputError, match="fit takes columns and no study; write fit"):
-        MatchingRewards().fit(study_of("two arms"))
+    with pytest.raises(InputError, match="fit knows no instrument, which the study has"):
+        MatchingRewards().fit(study_of("offers"))
     with pytest.raises(InputError, match="heterogeneity_test knows no instrument"):
         heterogeneity_test(study_of("offers"))
     with pytest.raises(InputError, match="X is missing: give the covariates, or a Study"):

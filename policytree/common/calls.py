@@ -105,7 +105,7 @@ def either_order(method: Callable[..., R], takes_study: bool = False) -> Callabl
         _refuse_said_by_study(name, kwargs)
         if len(args) == 1 and isinstance(args[0], StudyLike):
             if not takes_study:
-                raise InputError(f"{name} takes columns and no study; write {name}(study.Y, study.T, X=study.X).")
+                return method(self, **_of_study(args[0], name, {p.name: p for p in parameters}, kwargs))
             return method(self, args[0], **(dict.fromkeys(needed[1:]) | kwargs))
         if len(args) > 2:
             call = ", ".join(["Y", "T", *(f"{each}={each}" for each in named[: len(args) - 2])])
