@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 from pathlib import Path
 
-PACKAGE = str(Path(__file__).parents[1])
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 def stacklevel_outside() -> int:

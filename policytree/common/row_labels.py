@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from policytree.common.callers import stacklevel_outside
 from policytree.data.feature_encoder import collected
 from policytree.exceptions import InputError, RowOrderWarning, quoted
 
@@ -70,7 +71,7 @@ def aligns_rows(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
-def aligned_rows(given: Mapping[str, Any], stacklevel: int = 4) -> dict[str, Any]:
+def aligned_rows(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by name with their rows in one order, that of the first with labels in the order of ``ROWS``.
 
     The same labels in the same order, and whatever has no labels, pass as they are; a Y without labels gets them.
@@ -102,11 +103,11 @@ def aligned_rows(given: Mapping[str, Any], stacklevel: int = 4) -> dict[str, Any
     ):
         out["Y"] = _labelled(out["Y"], labels)
     for family in FAMILIES:
-        out |= aligned({name: out[name] for name in family if name in out}, stacklevel=stacklevel)
+        out |= aligned({name: out[name] for name in family if name in out})
     return out
 
 
-def aligned(given: Mapping[str, Any], stacklevel: int = 2) -> dict[str, Any]:
+def aligned(given: Mapping[str, Any]) -> dict[str, Any]:
     """The same as :func:`aligned_rows` for arguments of any names that are all of the same rows, the first leading."""
     parts = [part for name, value in given.items() for part in _parts(name, value)]
     if not parts:
@@ -119,7 +120,7 @@ def aligned(given: Mapping[str, Any], stacklevel: int = 2) -> dict[str, Any]:
             f"{what} the row labels (pandas' index) of {first} in another order; rows were put into the order of "
             f"{first}.",
             RowOrderWarning,
-            stacklevel=stacklevel,
+            stacklevel=stacklevel_outside(),
         )
     return out
 

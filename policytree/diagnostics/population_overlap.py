@@ -206,7 +206,7 @@ def target_overlap(
             raise InputError(f"{name} has {rows} rows, but the estimator was fitted on {n}; pass study and target.")
     table = covariate_table((X, W))
     support = target_support(table, own, ratio, rewards.max_target_weight, w)
-    support.warn(stacklevel=2)
+    support.warn()
     return TargetOverlap(
         support.n_study, int((~own).sum()), support.effective_rows, rewards.n_lowered_,
         float(rewards.max_target_weight), support.rare, support.outside_somewhere, support.by_chance,

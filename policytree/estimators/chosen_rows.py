@@ -8,6 +8,8 @@ from collections import OrderedDict
 
 import numpy as np
 
+from policytree.common.callers import stacklevel_outside
+
 MOST_REMEMBERED = 1_000  # fits of this process; a digest has 32 bytes
 _chosen: OrderedDict[bytes, None] = OrderedDict()
 
@@ -41,11 +43,11 @@ def remember(rewards: np.ndarray, action: np.ndarray) -> None:
             _chosen.popitem(last=False)
 
 
-def warn_if_chosen(rewards: np.ndarray, received: np.ndarray, stacklevel: int) -> None:
+def warn_if_chosen(rewards: np.ndarray, received: np.ndarray) -> None:
     """Warn if rows with these rewards chose the rule by which they receive these (n,)."""
     if _chosen and _digest(rewards, received) in _chosen:
         warnings.warn(
             "These rows chose the rule, so its value on them is flattered; pass rewards of rows that had no part in "
             "it, or use cross_val_policy_value.",
-            stacklevel=stacklevel,
+            stacklevel=stacklevel_outside(),
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.common.callers import stacklevel_outside
 from policytree.constraints.checks import asked
 from policytree.estimators.inputs import expected_cost, question_costs
 from policytree.estimators.search import Job
@@ -68,7 +69,7 @@ def search_within(tree: Any, job: Job, limits: SearchLimits, solve) -> Budgeted:
             "Within budgets, shares and limits of cost, trees of more than three levels are found by prices alone: the "
             "tree is valid, and optimality_gap_ says how much better another could be; lower max_depth for a proof.",
             SearchWarning,
-            stacklevel=4,
+            stacklevel=stacklevel_outside(),
         )
     return found
 

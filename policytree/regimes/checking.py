@@ -98,7 +98,7 @@ def _aligned(
         for field in BY_PERSON
     }
     texts = {f"{field} of {names[s]}": value for (s, field), value in given.items()}
-    out = list(aligned({**texts, **rows}, stacklevel=4).values())
+    out = list(aligned({**texts, **rows}).values())
     fields = dict(zip(given, out, strict=False))
     found = [replace(each, **{name: fields[s, name] for name in BY_PERSON}) for s, each in enumerate(stages)]
     return found, dict(zip(rows, out[len(given) :], strict=True))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.common.callers import stacklevel_outside
 from policytree.exceptions import OverlapWarning
 from policytree.weighting.study_data import StudyData
 
@@ -109,4 +110,4 @@ def extreme_rewards(rewards: np.ndarray | None, outcome: np.ndarray, observed: S
 def warn_of_extreme(found: ExtremeRewards) -> None:
     """Warn where there is something to say."""
     if str(found):
-        warnings.warn(str(found), OverlapWarning, stacklevel=5)  # who called fit, past its two decorators
+        warnings.warn(str(found), OverlapWarning, stacklevel=stacklevel_outside())

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from policytree.common.callers import stacklevel_outside
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.weighting.cluster_robust import covariance_of_means, mean_and_influence
@@ -120,7 +121,7 @@ def first_stage(scores: OfferScores, observed: StudyData) -> FirstStage:
             f"instrument is weak: first-stage F {stage.f_statistic:.2g}, below {WEAK_F:g}; effects are biased towards "
             "those without an instrument, and their intervals are too short.",
             WeakInstrumentWarning,
-            stacklevel=5,
+            stacklevel=stacklevel_outside(),
         )
     return stage
 
@@ -322,7 +323,7 @@ def _offers(nuisances: Nuisances) -> tuple[np.ndarray, np.ndarray]:
     return e, p
 
 
-def warn_of_little_compliance(compliance: np.ndarray, floor: float, *, stacklevel: int) -> int:
+def warn_of_little_compliance(compliance: np.ndarray, floor: float) -> int:
     """Rows (n,) whose compliance was raised to the floor, and a warning where they are many."""
     n_weak = int((compliance < floor).sum())
     if n_weak > WARN_SHARE * len(compliance):
@@ -331,6 +332,6 @@ def warn_of_little_compliance(compliance: np.ndarray, floor: float, *, stackleve
             f"min_compliance={floor:g}; it was raised to that, so effects are not known there. "
             "estimand='compliers' divides by the mean only.",
             WeakInstrumentWarning,
-            stacklevel=stacklevel,
+            stacklevel=stacklevel_outside(),
         )
     return n_weak

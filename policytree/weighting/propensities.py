@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from policytree.common.callers import stacklevel_outside
 from policytree.common.option_words import typed_list
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.weighting.by_label import by_label
@@ -151,7 +152,7 @@ def warn_if_clipped(counts: np.ndarray, n_low: int, n: int, floor: float, treatm
             f"Of {n} rows, {n_low} have an estimated propensity below min_propensity={floor:g} ({each}); it was raised "
             "to that, so the rewards there lean on the outcome model.",
             OverlapWarning,
-            stacklevel=7,  # who called fit or predict_rewards, past their two decorators
+            stacklevel=stacklevel_outside(),
         )
 
 
@@ -180,7 +181,7 @@ def warn_of_small(
             f"{n} rows (smallest {least[k]:.3g}); given propensities are used as they are, so the rewards will vary a "
             "lot.",
             OverlapWarning,
-            stacklevel=7,  # who called fit or predict_rewards, past their two decorators
+            stacklevel=stacklevel_outside(),
         )
 
 
@@ -192,7 +193,7 @@ def warn_if_unobserved(n_raised: int, n: int, floor: float) -> None:
             f"below min_observed={floor:g}; it was raised to that, so the rewards there lean on the models of events "
             "or outcomes. An earlier horizon needs less of that.",
             OverlapWarning,
-            stacklevel=5,  # who called fit, past its two decorators
+            stacklevel=stacklevel_outside(),
         )
 
 
@@ -203,5 +204,5 @@ def warn_if_lowered(n_lowered: int, n: int, largest: float) -> None:
             f"Of {n} rows of the study, {n_lowered} stand for so many people of the target that their weight was "
             f"lowered to max_target_weight={largest:g}; for people like them the rewards lean on the outcome model.",
             OverlapWarning,
-            stacklevel=6,  # who called fit, past its two decorators
+            stacklevel=stacklevel_outside(),
         )

@@ -446,7 +446,7 @@ class RewardEstimator(NestedParameters):
         bias = scheme.largest_bias(nuisances)
         self.exclusion_bias_ = pd.Series(bias, index=observed.index, name="exclusion_bias")
         if not scheme.of_compliers:
-            self.n_weak_ = warn_of_little_compliance(compliance, self.min_compliance, stacklevel=6)
+            self.n_weak_ = warn_of_little_compliance(compliance, self.min_compliance)
         return scheme.effects(observed, nuisances, scores)
 
     def _count_raised(self, nuisances: Nuisances, seen: np.ndarray) -> int:
@@ -489,7 +489,7 @@ class RewardEstimator(NestedParameters):
         support = target_support(
             covariate_table((X, W)), observed.study, nuisances.ratio, self.max_target_weight, observed.sampling_weight
         )
-        support.warn(" target_overlap says where.", stacklevel=6)  # who called fit, past its decorators
+        support.warn(" target_overlap says where.")
 
     @by_default_settings
     @aligns_rows

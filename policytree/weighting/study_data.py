@@ -227,7 +227,7 @@ class StudyData(StudyLike):
             "target_X": target_X, "target_W": target_W, "target_weights": target_weights,
             "sample_weight": sample_weight, "groups": groups, "strata": strata, **rest,
         }  # fmt: skip
-        given = aligned_rows({role: each for role, each in given.items() if each is not None}, stacklevel=6)
+        given = aligned_rows({role: each for role, each in given.items() if each is not None})
         if not given.keys().isdisjoint(OF_TARGET):
             given = with_target(given)
         rest = {role: given.pop(role) for role in [*given] if role in rest}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from policytree.common.callers import stacklevel_outside
 from policytree.data.feature_encoder import as_pandas
 from policytree.exceptions import OverlapWarning
 
@@ -90,7 +91,7 @@ class TargetSupport:
     rare: float
     effective_rows: float
 
-    def warn(self, more: str = "", *, stacklevel: int) -> None:
+    def warn(self, more: str = "") -> None:
         """Warn (OverlapWarning) where the study hardly knows many of the target; ``more`` says what to look at."""
         said = []
         if self.outside_somewhere > LARGE_SHARE + self.by_chance:
@@ -108,7 +109,7 @@ class TargetSupport:
         if said:
             text = "; ".join(said)
             text = f"{text[0].upper()}{text[1:]}: what is said of such people is extrapolated.{more}"
-            warnings.warn(text, OverlapWarning, stacklevel=stacklevel + 1)
+            warnings.warn(text, OverlapWarning, stacklevel=stacklevel_outside())
 
 
 def target_support(

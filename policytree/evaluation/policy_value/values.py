@@ -93,10 +93,10 @@ def policy_value(
     """
     table = _as_frame([policy] if baseline is None else [policy, baseline], rewards)
     scores = policy_scores(policy, table, "policy")
-    warn_if_chosen(table.to_numpy(), scores, stacklevel=4)
+    warn_if_chosen(table.to_numpy(), scores)
     if baseline is not None:
         other = policy_scores(baseline, table, "baseline")
-        warn_if_chosen(table.to_numpy(), other, stacklevel=4)
+        warn_if_chosen(table.to_numpy(), other)
         scores = scores - other
     plain = checked_estimate(scores, groups, sample_weight, level)
     if population is None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from policytree.common.callers import stacklevel_outside
 from policytree.common.calls import StudyLike, refuses_said_by_study
 from policytree.common.docstrings import shares_documentation
 from policytree.common.shared_arguments import STUDY
@@ -139,7 +140,7 @@ def policy_stability(
         warnings.warn(
             f"Interrupted after {len(done)} of {len(rows)} resamples; the result rests on these.",
             SearchWarning,
-            stacklevel=3,
+            stacklevel=stacklevel_outside(),
         )
     teller.warn_of_failures()
     teller.warn_overlap("In a resample", "others")
@@ -178,7 +179,7 @@ class _Teller(Teller):
                 f"{len(self.failures)} of {self._total} resamples are left out, since nothing could be learnt from "
                 f"them ({self.failures[0].error}).",
                 SearchWarning,
-                stacklevel=4,
+                stacklevel=stacklevel_outside(),
             )
 
 

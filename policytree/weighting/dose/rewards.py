@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from policytree.common.callers import stacklevel_outside
 from policytree.common.calls import NestedParameters, either_order
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
@@ -446,6 +447,6 @@ class DoseRewards(NestedParameters):
                 f"Few people got, or could have got, a dose near some of grid ({said}). Rewards there rest on the "
                 "model of outcomes; take such doses out of grid, or widen bandwidth.",
                 OverlapWarning,
-                stacklevel=5,
+                stacklevel=stacklevel_outside(),
             )
         return out

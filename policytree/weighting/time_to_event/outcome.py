@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from policytree.common.callers import stacklevel_outside
 from policytree.common.validation import as_series, check_choice, is_real, numbers
 from policytree.exceptions import InputError, quoted
 from policytree.weighting.time_to_event.product_limit import product_limit
@@ -344,7 +345,7 @@ def time_to_event(
     return out
 
 
-def warn_of_direction(times: TimeToEvent | None, direction: str, stacklevel: int = 4) -> None:
+def warn_of_direction(times: TimeToEvent | None, direction: str) -> None:
     """Warn where a rule would seek events of a cause; refits (``CheckedHorizon``) were warned of beforehand."""
     if times is None or isinstance(times.horizon, CheckedHorizon):
         return
@@ -353,7 +354,7 @@ def warn_of_direction(times: TimeToEvent | None, direction: str, stacklevel: int
             "With cause=, rewards are the time lost to the cause or the probability of its events, and direction "
             "'maximize' seeks more of them; pass direction='minimize' to the estimator if the event is bad.",
             UserWarning,
-            stacklevel=stacklevel,
+            stacklevel=stacklevel_outside(),
         )
 
 
