@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -327,9 +328,27 @@ def test_weights_where_scipy_goes_round_in_circles(rng, monkeypatch):
     assert found == pytest.approx(expected, abs=1e-6) and (found >= 0).all()
 
 
-def test_threads_that_overlap_leave_the_number_of_threads_as_it_was():
+def test_a_learner_of_few_columns_uses_one_thread():
+    threads = one_blas_thread(lambda: {each["num_threads"] for each in stacking._blas().info()})
+    assert threads() == {1}
+
+
+def test_threads_that_overlap_leave_the_number_of_threads_as_it_was(monkeypatch):
+    """With a library of its own: other tests' threads may set that of the process."""
+    library = {"num_threads": 2}
+
+    class Limiter:
+        def __init__(self, limits):
+            self.found = library["num_threads"]
+            library["num_threads"] = limits
+
+        def restore_original_limits(self):
+            library["num_threads"] = self.found
+
+    monkeypatch.setattr(stacking, "_blas", lambda: SimpleNamespace(limit=Limiter))
+
     def threads():
-        return [each["num_threads"] for each in stacking._blas().info()]  # libraries that were loaded by then
+        return [library["num_threads"]]
 
     before, inside, both = threads(), threading.Barrier(2), []
 

@@ -172,13 +172,12 @@ def plot(
     from policytree.cli.files import picture, read_tree, saved_fragile, saved_values, saved_verdict
     from policytree.plotting.trees import PolicyTreeDisplay
     from policytree.serialization import save_bytes
-    from policytree.trees.labels import as_labels, labelled
+    from policytree.trees.labels import labelled
 
     saved, everything = read_tree(tree)
-    if labels is not None:
-        design = everything.get("design")
-        treatment = design.get("treatment") if isinstance(design, dict) else None
-        saved = labelled(saved, as_labels(labels), treatment if isinstance(treatment, str) else "")
+    design = everything.get("design")
+    treatment = design.get("treatment") if isinstance(design, dict) else None
+    saved = labelled(saved, labels, treatment if isinstance(treatment, str) else "")
     display = PolicyTreeDisplay(saved, saved_values(everything), saved_fragile(everything, saved))
     display.plot(title=title, unit="rows", width=inches)
     save_bytes(output, picture(display.figure_, kind))

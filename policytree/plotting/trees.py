@@ -26,7 +26,7 @@ from policytree.plotting.common import (
     wrapped,
 )
 from policytree.plotting.svg import SETTINGS, to_svg
-from policytree.trees.labels import as_labels, labelled
+from policytree.trees.labels import labelled
 from policytree.trees.short_thresholds import with_short_thresholds
 from policytree.trees.text import counted, export_text, missing_label, rule_sentence, split_label
 from policytree.trees.tree import Tree
@@ -171,14 +171,15 @@ class PolicyTreeDisplay(OneAxes):
             training rows, leaves say so.
         labels : "humanize", path, or mapping of str to str or Label, optional
             What columns are called in place of their names: names made readable ("weight_kg" is "Weight (kg)"), a CSV
-            file (:func:`policytree.trees.labels.read_labels`), or labels by column; by default names as they are.
+            file with the columns ``name``, ``label``, ``unit`` and ``values``, or labels by column; by default names as
+            they are.
         ax : matplotlib Axes, optional
         **options
             Arguments of :meth:`plot`: ``title``, ``treatment_colors`` (a mapping of labels to colours), ``fontsize``,
             ``unit`` and ``value_name`` (of the outcome), ``limits`` (of the intervals' common axis), ``width``.
         """
         values = leaf_values(tree, leaf_summary)
-        return cls(tree if labels is None else labelled(tree, as_labels(labels)), values).plot(ax=ax, **options)
+        return cls(labelled(tree, labels), values).plot(ax=ax, **options)
 
     @classmethod
     def from_estimator(
@@ -212,7 +213,7 @@ class PolicyTreeDisplay(OneAxes):
             values = _training_values(tree, estimator)
         if X is not None:
             tree = with_short_thresholds(tree, estimator.encoder_.encode(X))
-        return cls(tree if labels is None else labelled(tree, as_labels(labels)), values).plot(ax=ax, **options)
+        return cls(labelled(tree, labels), values).plot(ax=ax, **options)
 
     def plot(
         self,

@@ -49,8 +49,8 @@ class Amounts:
 def amounts_of(material: Material, verdict: Verdict) -> Amounts:
     """How differences of a study's values are said: net of costs, a share of people is none."""
     study = material.study
-    people = study.counts_people and not study.about.costs
-    return Amounts(people or study.are_shares, study.short_unit, verdict.against_best.level)
+    people = (study.counts_people or study.are_shares) and not study.about.costs
+    return Amounts(people, study.short_unit, verdict.against_best.level)
 
 
 def over_words(rule: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -203,6 +203,16 @@ class Content:
             if section.key == key:
                 return section
         raise InputError(f"The report has no section {key!r}; it has {', '.join(s.key for s in self.sections)}.")
+
+    def blocks(self) -> Iterator[Block]:
+        """All blocks in the order of the page, those in folds too."""
+        for section in self.sections:
+            todo = list(section.blocks)
+            while todo:
+                block = todo.pop(0)
+                yield block
+                if isinstance(block, Fold):
+                    todo = [*block.blocks, *todo]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that JSON can hold."""

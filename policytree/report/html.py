@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from policytree.common.safe_text import set_apart, visible
-from policytree.report.content import Choices, Content, Fold, Outline, Picture, Prices
+from policytree.report.content import Choices, Content, Outline, Picture, Prices
 from policytree.report.drawing import cleaned, draw
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -33,11 +33,11 @@ def to_fragment(content: Content) -> str:
 def _parts(content: Content) -> dict[str, Any]:
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
-    drawn = (block for block in _blocks(content) if isinstance(block, Picture))
+    drawn = (block for block in content.blocks() if isinstance(block, Picture))
     pictures = {id(p): Markup(draw(p, f"picture{k}")) for k, p in enumerate(drawn, 1)}
-    trees = [block for block in _blocks(content) if isinstance(block, Outline) and block.form]
-    prices = [block for block in _blocks(content) if isinstance(block, Prices)]
-    choices = any(isinstance(block, Choices) for block in _blocks(content))
+    trees = [block for block in content.blocks() if isinstance(block, Outline) and block.form]
+    prices = [block for block in content.blocks() if isinstance(block, Prices)]
+    choices = any(isinstance(block, Choices) for block in content.blocks())
     return {
         "content": content,
         "style": Markup(style),
@@ -79,14 +79,3 @@ def program(trees: Sequence[Outline], prices: Sequence[Prices] = ()) -> Markup:
     said = {"trees": outlines, "prices": [cleaned(block.data) for block in prices]}
     text = json.dumps(said, ensure_ascii=True, allow_nan=False, sort_keys=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def _blocks(content: Content) -> Iterator[Any]:
-    """All blocks in the order of the page, those in folds too."""
-    for section in content.sections:
-        todo = list(section.blocks)
-        while todo:
-            block = todo.pop(0)
-            yield block
-            if isinstance(block, Fold):
-                todo = [*block.blocks, *todo]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from policytree.common.safe_text import visible
-from policytree.report.content import Block, Choices, Content, Fold, Table
+from policytree.report.content import Choices, Content, Table
 
 ESCAPED = str.maketrans({
     "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
@@ -37,12 +37,8 @@ def to_latex(content: Content) -> str:
 
 def tables_of(content: Content) -> Iterator[Table]:
     """All tables in their order, those in folds too."""
-    todo: list[Block] = [block for section in content.sections for block in section.blocks]
-    while todo:
-        block = todo.pop(0)
+    for block in content.blocks():
         if isinstance(block, Table):
             yield block
         elif isinstance(block, Choices):
             yield block.table
-        elif isinstance(block, Fold):
-            todo = [*block.blocks, *todo]

@@ -32,6 +32,7 @@ from policytree.study_check import StudyCheck, check_study
 from policytree.trees.tree import Tree
 from policytree.weighting.completion import unadjusted
 from policytree.weighting.study_data import StudyData
+from policytree.weighting.target_support import covariate_table
 from policytree.weighting.time_to_event.outcome import TimeToEvent
 
 RESULTS = (
@@ -197,6 +198,11 @@ class Described:
         )  # fmt: skip
 
     @property
+    def covariates(self) -> pd.DataFrame:
+        """What the rule may look at and what is adjusted for beside it, each column once."""
+        return covariate_table((self.X, self.W))
+
+    @property
     def better(self) -> str:
         """The word for better outcomes."""
         return "higher" if self.direction == "maximize" else "lower"
@@ -263,13 +269,13 @@ class Described:
 
     @property
     def are_shares(self) -> bool:
-        """Whether values are shares of people with or without an event up to the horizon."""
-        return self.times is not None and not self.times.target.per_horizon and not self.about.costs
+        """Whether values are shares of people with or without an event up to the horizon, or less their costs."""
+        return self.times is not None and not self.times.target.per_horizon
 
     @property
     def counted(self) -> About:
         """Names for a first screen, where the outcome of shares is what people are counted with."""
-        if self.times is None or not self.are_shares:
+        if self.times is None or not self.are_shares or self.about.costs:
             return self.about
         event = "no event" if self.times.target.free else "the event"
         return replace(self.about, outcome=f"{event} up to {self.times.until(self.about.unit)}")
@@ -277,8 +283,7 @@ class Described:
     @property
     def short_unit(self) -> str:
         """The unit of differences; shares of people have none, whatever that of the time is."""
-        shares = self.times is not None and not self.times.target.per_horizon
-        return "" if shares else short_unit(self.about.unit)
+        return "" if self.are_shares else short_unit(self.about.unit)
 
     @property
     def value_unit(self) -> str:

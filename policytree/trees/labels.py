@@ -149,15 +149,15 @@ def _values(text: str, line: int) -> dict[str, str]:
     return {value.strip(): meaning.strip() for value, _, meaning in pairs}
 
 
-def labelled(tree: Tree, labels: Mapping[str, Label], treatment: str = "") -> Tree:
+def labelled(tree: Tree, labels: Any, treatment: str = "") -> Tree:
     """The same tree in words that people read. It is for pictures and texts: tables have other names.
 
     Parameters
     ----------
     tree : Tree
-    labels : mapping of str to Label
-        By column; a column without one has its name made readable (:func:`humanized`). Two columns that would be
-        called the same keep their names.
+    labels : "humanize", path, mapping of str to str or Label, or None
+        By column (:func:`as_labels`); None leaves the tree as it is. A column without one has its name made readable
+        (:func:`humanized`). Two columns that would be called the same keep their names.
     treatment : str
         The column of treatments, whose values may have labels, too.
 
@@ -166,7 +166,9 @@ def labelled(tree: Tree, labels: Mapping[str, Label], treatment: str = "") -> Tr
     InputError
         If labels are given, and none is of a column of the tree.
     """
-    names = [feature.name for feature in tree.features]
+    if labels is None:
+        return tree
+    names, labels = [feature.name for feature in tree.features], as_labels(labels)
     if labels and not set(labels) & {*names, treatment}:
         raise InputError(
             f"labels name {', '.join(map(quoted, sorted(labels)[:3]))}, and none of the tree's columns, which are "

@@ -69,7 +69,5 @@ except InputError as error:
 # ``"humanize"`` makes names readable that have none. On the command line:
 # ``policytree plot tree.json -o tree.pdf --width column --labels labels.csv``.
 
-from policytree.trees.labels import Label
-
-figure = tree.plot(width="column", labels={"age": Label("Age at entry", "years")}, unit="patients")
+figure = tree.plot(width="column", labels={"age": "Age at entry (years)"}, unit="patients")
 print(figure.caption_)

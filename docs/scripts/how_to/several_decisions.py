@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from policytree import DRPolicyTree
-from policytree.plotting.regimes import RegimeDisplay
 from policytree.regimes import RegimeReport, Stage, TreatmentRegime, cross_val_regime_value, stages_from_long
 
 # %%
@@ -41,7 +40,7 @@ print(visits.sort_values(["patient", "visit"]).head(4).to_string(index=False))
 stages = stages_from_long(visits, id="patient", stage="visit", treatment="drug", outcome="score")
 stages = [Stage(s.T, X=s.X, Y=s.Y, eligible=s.eligible, propensity=0.5, name=s.name) for s in stages]
 regime = TreatmentRegime(DRPolicyTree(max_depth=1, cv=2, min_samples_leaf=40), random_state=0).fit(stages)
-RegimeDisplay.from_estimator(regime, stages=stages)
+regime.plot(stages=stages)
 
 # %%
 # **What is proved** is the tree of every stage given its scores. The regime as a whole has no proof, unless both trees

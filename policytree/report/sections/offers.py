@@ -171,9 +171,7 @@ def _picture(material: Material, found: InstrumentSummary) -> Picture:
 def _who(material: Material, found: InstrumentSummary) -> Fold:
     """Means of covariates among compliers beside those of everybody."""
     study = material.study
-    covariates = study.X if study.W is None else pd.concat([study.X, study.W], axis=1)
-    covariates = covariates.loc[:, ~covariates.columns.duplicated()].iloc[material.learning]
-    means = found.complier_means(covariates).dropna(subset="everybody")
+    means = found.complier_means(study.covariates.iloc[material.learning]).dropna(subset="everybody")
     means = means.loc[means["difference"].abs().sort_values(ascending=False, na_position="last").index]
     cells, shown = [], means.head(MOST_COVARIATES)
     for name, row in shown.iterrows():

@@ -53,10 +53,8 @@ def _baseline(study: Described) -> tuple[Words | Table, ...]:
     assigned = study.assigned
     if assigned.n_arms > MOST_TREATMENTS:
         return ()
-    covariates = study.X if study.W is None else pd.concat([study.X, study.W], axis=1)
-    covariates = covariates.loc[:, ~covariates.columns.duplicated()]
     received = assigned.treatments[assigned.arm]
-    table = baseline_table(received, X=covariates, sample_weight=assigned.sample_weight)
+    table = baseline_table(received, X=study.covariates, sample_weight=assigned.sample_weight)
     cells = tuple((str(name), *row) for name, row in zip(table.index, table.to_numpy(), strict=True))
     strong = tuple(
         k for k, size in enumerate(pd.to_numeric(table[DIFFERENCE])) if np.isfinite(size) and size > LARGE_DIFFERENCE

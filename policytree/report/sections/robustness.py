@@ -18,10 +18,12 @@ from policytree.report.outline import outline
 from policytree.trees.short_thresholds import with_short_thresholds
 from policytree.trees.text import split_label
 
-KNOWN = (
-    "Treatment was assigned with known probabilities, so that nothing hidden can have driven it: a hidden confounder "
-    "is no concern, as long as the assignment was kept to"
+NOTHING_HIDDEN = (
+    "Treatment was {drawn}, so that nothing hidden can have driven it: a hidden confounder is no concern, as long as "
+    "the assignment was kept to"
 )
+BY_LOT, KNOWN = "drawn by lot", "assigned with known probabilities"
+
 OFFERS = (
     "Why people take a treatment may depend on anything hidden: that is what the offers are for, and bounds on hidden "
     "confounding of treatments have no meaning here. {chance}What could overturn the answer is that an offer bears on "
@@ -59,7 +61,9 @@ def _without_bounds(material: Material) -> str:
     if study.by_offers:
         return OFFERS.format(chance="" if material.known_propensity else BY_COVARIATES)
     rest = CENSORED if study.times is not None else COMPLETE if study.missing is None else MISSING
-    return KNOWN + rest if material.known_propensity or study.by_lot else ESTIMATED
+    if study.by_lot or material.known_propensity:
+        return NOTHING_HIDDEN.format(drawn=BY_LOT if study.by_lot else KNOWN) + rest
+    return ESTIMATED
 
 
 def _marginal(result: MarginalSensitivity) -> list[Block]:

@@ -81,9 +81,7 @@ def _overlap_picture(material: Material, table: pd.DataFrame) -> Picture:
 
 def _balance(material: Material) -> tuple[Block, ...]:
     study, rewards, rows = material.study, material.rewards, material.learning
-    covariates = study.X if study.W is None else pd.concat([study.X, study.W], axis=1)
-    covariates = covariates.loc[:, ~covariates.columns.duplicated()]
-    covariates, (received, weight, _) = covariates.iloc[rows], _learning(material)
+    covariates, (received, weight, _) = study.covariates.iloc[rows], _learning(material)
     weighted = not material.constant_propensity
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", BalanceWarning)
