@@ -41,7 +41,7 @@ def test_the_proposal_is_the_rule_path_by_path(trial):
     lead = verdict_blocks(trial[0])[0]
     assert lead.tone == "lead" and lead.text.startswith("Use the policy tree: if age is at most ")
     assert lead.text.endswith(", give placebo; otherwise give drug.")
-    assert trial[0].content.title == "Which arm for whom, for the lowest share of people with relapse?"
+    assert trial[0].content.title == "Which treatment for whom, for the lowest share of people with relapse?"
 
 
 def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial):
