@@ -27,6 +27,7 @@ from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.evaluation.targeting.qini import QiniCurve
 from policytree.evaluation.targeting.rate import Ranking
 from policytree.exceptions import InputError, quoted
+from policytree.study.outcomes import Event
 from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.labels import Label, as_labels, complete, labelled_table
@@ -125,8 +126,9 @@ class About:
 
     def of_study(self, study: Study) -> About:
         """Return a copy in which a study's names and words stand where there are none."""
+        met = f" = {study.outcome.value}" if isinstance(study.outcome, Event) else ""
         own = About(
-            source=study.name, treatment=study.treatment.column, outcome=study.outcome.column, unit=study.unit,
+            source=study.name, treatment=study.treatment.column, outcome=study.outcome.column + met, unit=study.unit,
             cluster=study.cluster or "", weights=study.weights or "", strata=study.strata,
             propensity=study.propensity_text, notes=study.notes, costs=study.costs_text,
             control="" if study.control is None else str(study.control),
@@ -154,13 +156,14 @@ class About:
                 "data do: write these words into the column, or leave them out."
             )
         columns = [*covariate_table((_frame(data.X), None if data.W is None else _frame(data.W)))]
-        of_outcome = given.get(outcome, Label())
+        name, _, met = (outcome, "", "") if outcome in given else outcome.partition(" = ")
+        of_outcome = given.get(name, Label())
         return replace(
             self,
-            outcome=of_outcome.text or outcome,
+            outcome=(of_outcome.text or name) + (f" = {of_outcome.of(met)}" if met else ""),
             unit=self.unit or of_outcome.unit,
             treatment=given.get(treatment, Label()).text or treatment,
-            labels=complete(given, columns, outcome, treatment),
+            labels=complete(given, columns, name, treatment),
         )
 
     def called(self, column: str) -> str:
@@ -277,11 +280,19 @@ class Described:
         return self.times is None and bool(np.isin(y[np.isfinite(y)], (0.0, 1.0)).all())
 
     @property
+    def met(self) -> str:
+        """What people are counted with: the outcome as somebody called it, or the value of its column."""
+        if self.times is not None:
+            return self.counted.outcome
+        outcome = self.about.outcome
+        return f"{outcome} = 1" if outcome == str(self.observed.name or "outcome") else outcome
+
+    @property
     def mean_outcome(self) -> str:
         """What outcomes are on average, in words, such as "mean score" or "mean days up to 1,000 days"."""
         about = self.about
         if self.counts_people:
-            return f"share of people with {about.outcome}"
+            return f"share of people with {self.met}"
         return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
 
     @property
@@ -292,7 +303,8 @@ class Described:
     @property
     def aim_value(self) -> str:
         """What values are, with their unit."""
-        return f"{self.value} ({self.about.unit})" if self.about.unit and self.times is None else self.value
+        counted = self.times is not None or self.counts_people  # in a unit of its own
+        return f"{self.value} ({self.about.unit})" if self.about.unit and not counted else self.value
 
     @property
     def are_shares(self) -> bool:

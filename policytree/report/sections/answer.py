@@ -38,7 +38,7 @@ def verdict_section(material: Material) -> Section:
     study, broken = material.study, [Words(text, "warning") for text in values.broken_limits()]
     told = Told(
         verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
-        f"{values.size()} of {study.about.source or 'the study'}", values.further,
+        f"{values.size()} of {study.about.source or 'the study'}", study.met, values.further,
     )  # fmt: skip
     return Section("verdict", "Verdict", (Words(verdict.proposal, "lead"), *first_screen(told, broken)))
 
