@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, tree_path
-from policytree.constraints import Budget, MinShare
+from policytree.constraints import Budget, Share
 from policytree.encoded import encode
 from policytree.estimators import depth_choice
 from policytree.evaluation import budget_path, near_ties
@@ -226,7 +226,7 @@ def test_budgets_and_shares_hold_for_one_treatment_as_well():
     )
     table = tree.depth_choice_.table
     assert table["value"].iloc[0] == pytest.approx(rewards[:, 0].mean()) and tree.spend_ <= 0.5
-    shared = PolicyTree(max_depth="auto", constraints=[MinShare(0, 0.3), MinShare(1, 0.3)], random_state=0).fit(
+    shared = PolicyTree(max_depth="auto", constraints=[Share(0, least=0.3), Share(1, least=0.3)], random_state=0).fit(
         X, rewards
     )
     assert shared.depth_choice_.table["max_depth"].tolist() == [1, 2, 3]  # one treatment for all keeps to none
@@ -271,7 +271,7 @@ def test_what_cannot_be_used_is_refused():
     with pytest.raises(InputError, match="judges trees by clusters"):
         PolicyTree(max_depth="auto").fit(X, rewards, groups=np.zeros(40))
     with pytest.raises(InputError, match="Choosing the depth by parts of the rows: No tree"):
-        impossible = {"constraints": [MinShare(0, 0.5), MinShare(1, 0.5)], "min_samples_leaf": 25}
+        impossible = {"constraints": [Share(0, least=0.5), Share(1, least=0.5)], "min_samples_leaf": 25}
         PolicyTree(max_depth="auto", random_state=0, **impossible).fit(X, rewards)
 
 
