@@ -48,6 +48,26 @@ def test_the_best_treatment_for_all_is_judged_on_all_rows():
     assert first["value"] == pytest.approx(rewards.mean(axis=0).max()) and first["gain"] == 0
 
 
+def test_a_tree_must_gain_more_than_its_standard_error_over_one_treatment_for_all():
+    """Gain and error are those of the paired differences on held-out rows; with less than that, depth 0 is taken."""
+    chosen = []
+    for seed in range(8):
+        X, rewards, _ = exclusive_or(120, 40 + seed, gain=0.9)
+        tree = PolicyTree("auto", 0.02, min_samples_leaf=8, random_state=seed).fit(X, rewards)
+        rows, folds = depth_choice.RewardRows(X, -rewards, np.ones(120)), np.random.RandomState(seed)
+        plans = [depth_choice._folds(rows, folds) for _ in range(depth_choice.REPEATS)]
+        scores, *_ = depth_choice.held_out_scores(tree, rows, [(depth, None) for depth in (1, 2, 3)], 0.02, plans)
+        more = scores - rewards[:, rewards.mean(axis=0).argmax()]
+        gains, errors = more.mean(axis=1), more.std(axis=1, ddof=1) / np.sqrt(120)
+        table = tree.depth_choice_.table
+        np.testing.assert_allclose(table["gain"], [0.0, *gains], atol=1e-12)
+        np.testing.assert_allclose(table["standard_error"], [0.0, *errors], atol=1e-12)
+        best = gains.argmax()
+        chosen.append(tree.max_depth_ > 0)
+        assert chosen[-1] == (gains[best] > errors[best]), "one standard error, no less and no more"
+    assert set(chosen) == {False, True}, "draws on both sides"
+
+
 @pytest.mark.slow
 def test_without_effects_hardly_a_tree_is_chosen():
     chosen = []
