@@ -147,7 +147,7 @@ class _Fit:
             label = self.treatments[lacking[0]]
             raise InputError(f"Some fold has no row of treatment {label!s} for {name}; use fewer folds (cv).")
         if np.isnan(Z).any():
-            raise InputError(f"{name} takes no missing values; fill them, or use model_regression='auto'.")
+            raise InputError(f"{name} takes no missing values; fill them, or learn outcomes by another model.")
         return arm, Z, sample_weight
 
 

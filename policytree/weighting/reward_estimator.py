@@ -93,9 +93,9 @@ class RewardEstimator(NestedParameters):
         prediction is the expected outcome (the probability, for 0/1). An unfitted effect estimator of EconML
         (``CausalForestDML(discrete_treatment=True)``, DR learners, metalearners) is fitted to all treatments at once;
         what its effects leave of outcomes is the outcome under the first one
-        (:mod:`policytree.weighting.effect_outcomes`). So is a
-        :class:`policytree.weighting.matching.MatchingRewards`. Learners see a float64 matrix (numbers as they are, one indicator
-        column per category); those that refuse missing values get medians with indicators.
+        (:mod:`policytree.weighting.effect_outcomes`). So is a :class:`policytree.weighting.matching.MatchingRewards`.
+        Learners see a float64 matrix (numbers as they are, one indicator column per category); those that refuse
+        missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
         P(T | X, W). "auto" mixes the treatments' shares, a multinomial logit that shrinks rare categories and
         multinomial boosting by their out-of-fold errors (:class:`policytree.weighting.stacking.PropensityStack`). Not
