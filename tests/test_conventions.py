@@ -295,6 +295,26 @@ def test_importing_an_estimator_loads_nothing_that_its_search_does_without():
     assert [line for tree in own for line in eager_imports(tree, {"pandas"})] == []
 
 
+CHECKED = """
+import sys
+import numpy, pandas
+from policytree import Study
+from policytree.study_check import check_study
+random = numpy.random.default_rng(0)
+table = pandas.DataFrame(random.normal(size=(200, 3)), columns=["age", "weight", "outcome"])
+table["arm"] = random.choice(["drug", "placebo"], size=200)
+found = check_study(Study(table, treatment="arm", outcome="outcome", covariates=["age", "weight"]))
+print(type(found).__name__, *sys.modules)
+"""
+NOT_FOR_A_CHECK = ("sklearn", "scipy.stats", "numba", "joblib", "policytree.solvers", "policytree.estimators")
+
+
+def test_checking_a_study_loads_nothing_that_fits_or_searches():
+    result, *loaded = run_python(CHECKED).split()
+    assert result == "StudyCheck"
+    assert {*NOT_FOR_A_CHECK} & {*loaded} == set()
+
+
 def test_help_loads_no_slow_package():
     code = f"""
 import sys

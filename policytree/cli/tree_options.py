@@ -13,7 +13,7 @@ from policytree.cli.first_checks import MOST_DIGITS, depth_of
 from policytree.cli.limits import Limits
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.common.option_words import typed
-from policytree.constraints.amounts import Budget, ExpectedCost, MaxShare, MinShare
+from policytree.constraints.amounts import Budget, ExpectedCost, Share
 from policytree.constraints.constraint import Constraint
 from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
@@ -115,8 +115,10 @@ def _constraints(options: dict) -> list[Constraint]:
         found.append(Budget(options["budget"]))
     if options["max_expected_cost"] is not None:
         found.append(ExpectedCost(options["max_expected_cost"]))
-    for kind in (MaxShare, MinShare):
-        found += [kind(label, float(share)) for label, share in by_treatment(options[kind.kind], kind.kind).items()]
+    most, least = (by_treatment(options[name], name) for name in ("max_share", "min_share"))
+    ends = {"most": most, "least": least}
+    for label in most | least:
+        found.append(Share(label, **{end: float(shares[label]) for end, shares in ends.items() if label in shares}))
     return found
 
 

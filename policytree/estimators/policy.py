@@ -76,7 +76,7 @@ class PolicyTree(_FittedPolicy):
     direction : {"maximize", "minimize"}, default "maximize"
         Whether larger rewards are better, or smaller ones (rewards are then costs or bad outcomes).
     constraints : sequence of policytree.constraints.constraint.Constraint, default ()
-        What the tree keeps to exactly on the rows of ``fit``: a list such as ``[Budget(50.0), MaxShare("drug", 0.3),
+        What the tree keeps to exactly on the rows of ``fit``: a list such as ``[Budget(50.0), Share("drug", most=0.3),
         Limit("harm", 0.1), EqualShares("race", within=0.05)]``. The tree is the best of those that keep to all; on
         other people it may not keep to them, which held-out values say. ``WorstGroup`` changes what is best.
 

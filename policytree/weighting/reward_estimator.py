@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import NestedParameters, StudyLike, study_or_either_order
+from policytree.common.calls import StudyLike, study_or_either_order
 from policytree.common.docstrings import shares_documentation
 from policytree.common.executors import check_executor
+from policytree.common.nested_parameters import NestedParameters
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import BesideArguments, Column, PerTreatment, Seed, Table
 from policytree.common.validation import position_of, weights
