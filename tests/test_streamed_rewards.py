@@ -340,6 +340,7 @@ def test_what_cannot_be_scored_is_refused(rows, tmp_path):
         ({"estimator": RewardEstimator(n_repeats=2)}, "cross-fitted once"),
         ({"estimator": RewardEstimator(estimand="overlap")}, "about all rows"),
         ({"estimator": RewardEstimator(method="ipw_normalized")}, "row by row"),
+        ({"estimator": RewardEstimator(method="matching")}, "row by row"),
         ({"estimator": RewardEstimator(method="magic")}, "method must be 'dr', 'dr_normalized'"),
         ({"estimator": RewardEstimator(cv=2, min_propensity=0.4)}, "min_propensity must lie"),
         ({"covariates": None}, r"name them: covariates=\[...\]. Columns without another role are x, town, z, w,"),

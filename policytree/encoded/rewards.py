@@ -23,7 +23,7 @@ from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.registry import SCHEMES
-from policytree.weighting.reward_arguments import is_instrumental
+from policytree.weighting.reward_arguments import is_instrumental, is_matched
 from policytree.weighting.time_to_event.outcome import resolve_target
 
 VERSION = 2  # 1: columns by their roles, without kinds
@@ -306,7 +306,8 @@ def _check_estimator(estimator: Any, propensity: Any) -> None:
         raise InputError(f"Rewards in batches take a number of folds of at least 2 as cv; got {quoted(cv)}.")
     method = estimator.method
     method = SCHEMES.get(method, method) if isinstance(method, str) else method
-    if not isinstance(method, str) and (not isinstance(method, BY_ROW) or getattr(method, "normalized", False)):
+    alone = isinstance(method, BY_ROW) and not getattr(method, "normalized", False)
+    if is_matched(estimator) or not (isinstance(method, str) or alone):
         raise InputError(
             "Rewards in batches are scored row by row; set method to 'dr', 'ipw' or "
             "'regression', or score a table in memory."

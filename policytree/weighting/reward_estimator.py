@@ -54,6 +54,7 @@ from policytree.weighting.reward_arguments import (
     check_parameters,
     given_nuisances,
     is_instrumental,
+    is_matched,
     refuse_infinite_rewards,
     resolve_scheme,
 )
@@ -94,8 +95,9 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         prediction is the expected outcome (the probability, for 0/1). An unfitted effect estimator of EconML
         (``CausalForestDML(discrete_treatment=True)``, DR learners, metalearners) is fitted to all treatments at once;
         what its effects leave of outcomes is the outcome under the first one
-        (:mod:`policytree.weighting.effect_outcomes`). Learners see a float64 matrix (numbers as they are, one indicator
-        column per category); those that refuse missing values get medians with indicators.
+        (:mod:`policytree.weighting.effect_outcomes`). So is a :class:`policytree.weighting.matching.MatchingRewards`.
+        Learners see a float64 matrix (numbers as they are, one indicator column per category); those that refuse
+        missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
         P(T | X, W). "auto" mixes the treatments' shares, a multinomial logit that shrinks rare categories and
         multinomial boosting by their out-of-fold errors (:class:`policytree.weighting.stacking.PropensityStack`). Not
@@ -106,7 +108,9 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         of every treatment in each training part.
     method : str or Scheme
         "dr" is doubly robust (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "ipw" weighs by inverse
-        propensities, "regression" takes the outcome models' predictions; "dr_normalized" and "ipw_normalized" make
+        propensities, "regression" takes the outcome models' predictions, "matching" those of people who are alike
+        (:class:`policytree.weighting.matching.MatchingRewards`, learnt from the other folds and matched to their
+        people; where its arguments matter, pass one as ``model_regression``); "dr_normalized" and "ipw_normalized" make
         every treatment's weights sum to one. Or an instance of a scheme. "instrument" learns the effect of a treatment
         from who was offered it (a study's ``Offered``), where people choose for reasons that bear on the outcome:
         :class:`policytree.weighting.instrument.InstrumentalVariable`. Rewards are then gains over the first of two
@@ -356,6 +360,8 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         Z = self.covariates_.matrix(X, W, observed.n)
         if observed.study is not None and not Z.shape[1]:
             raise InputError("Study and target are told apart by covariates; pass X (or W) where there is a target.")
+        if is_matched(self) and not Z.shape[1]:
+            raise InputError("method='matching' needs covariates by which people are alike; pass X or W.")
         given = given_nuisances(self, data.propensity, data.regression, observed, scheme)
         memory = Remembered.of(data, observed.n_arms)
         self._forget(observed)
