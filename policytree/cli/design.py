@@ -253,6 +253,16 @@ def design(
         float | None,
         _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="S"),
     ] = None,
+    method: Annotated[
+        str | None,
+        _option(
+            "The rewards that the tree is found for: dr (doubly robust, the default), ipw (inverse propensities), "
+            "regression (outcome models), matching (people who are alike), dr_normalized or ipw_normalized. Values are "
+            "doubly robust in any case.",
+            _TREE,
+            metavar="NAME",
+        ),
+    ] = None,
     solver: Annotated[
         str | None,
         _option(
@@ -381,6 +391,7 @@ def design(
         "max_share": max_share,
         "min_share": min_share,
         "time_limit": time_limit,
+        "method": method,
         "solver": solver,
         "guesses": guesses,
         "n_jobs": jobs,

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from policytree.common.calls import NestedParameters
+from policytree.common.nested_parameters import NestedParameters
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import check_choice, is_whole
