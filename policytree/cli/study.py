@@ -94,13 +94,14 @@ class Origin:
         """The same with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def described(self, study: Study, command: str = "", control: str = "") -> Described:
-        """The study as a report sees it, its data checked; ``command`` and ``control`` as in :class:`About`."""
+    def described(self, study: Study, command: str = "", control: str = "", labels: str | None = None) -> Described:
+        """The study as a report sees it, its data checked; other arguments as in :class:`About`."""
         takers = [f"{self.taker_cost:g} per taker of {study.treatments[1]}"] if self.taker_cost else []
         costs = [study.costs_text, *takers, *(f"offer {label} {cost}" for label, cost in self.offer_costs.items())]
         about = About(
-            source=self.source, notes=self.notes, command=command, control=control, costs=", ".join(filter(None, costs))
-        )
+            source=self.source, notes=self.notes, command=command, control=control,
+            costs=", ".join(filter(None, costs)), labels=labels,
+        )  # fmt: skip
         described = Described.of(study, about)
         findings = by_severity([*described.check.findings, *_findings_beside(study)])
         return replace(described, check=replace(described.check, findings=findings))
