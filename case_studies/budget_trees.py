@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from policytree import PolicyTree, policy_value
-from policytree.constraints import Budget, MaxShare
+from policytree.constraints import Budget, Share
 from policytree.evaluation import budget_path
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
 
@@ -63,7 +63,7 @@ def show_budgets(study, halves: Halves, model: PolicyTree, budgets, baseline: st
 def show_share(study, halves: Halves, model: PolicyTree, arm: str, most: float, baseline: str, digits: int = 1) -> None:
     """The best tree that gives an arm to a share at most, and what the limit costs."""
     free = PolicyTree(**model.get_params()).fit(halves.X, halves.rewards)
-    tree = PolicyTree(**{**model.get_params(), "constraints": [MaxShare(arm, most)]}).fit(halves.X, halves.rewards)
+    tree = PolicyTree(**{**model.get_params(), "constraints": [Share(arm, most=most)]}).fit(halves.X, halves.rewards)
     study.show(tree.export_text() + "\n")
     given = float((free.predict(halves.X) == arm).mean())
     study.show(

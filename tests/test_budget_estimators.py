@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, policy_value, tree_path
-from policytree.constraints import Budget, MaxShare, MinShare
+from policytree.constraints import Budget, Share
 from policytree.estimators import within_limits
 from policytree.evaluation import budget_path
 from policytree.evaluation.policy_value.rule_names import POLICY
@@ -50,7 +50,7 @@ def test_a_tree_keeps_to_its_budget_and_says_what_it_spends():
 def test_a_budget_that_does_not_bind_costs_nothing():
     X, rewards = people()
     free = PolicyTree(max_depth=2).fit(X, rewards)
-    tree = PolicyTree(max_depth=2, constraints=[Budget(300.0), MaxShare("drug", 1.0)]).fit(
+    tree = PolicyTree(max_depth=2, constraints=[Budget(300.0), Share("drug", most=1.0)]).fit(
         X, rewards, budget_costs=COSTS
     )
     assert tree.objective_value_ == pytest.approx(free.objective_value_)
@@ -63,7 +63,7 @@ def test_shares_count_weights_and_labels_of_any_type():
     X, rewards = people()
     weight = np.random.default_rng(1).choice([0.0, 0.5, 2.0], len(X))
     named = rewards.set_axis([0, 1, 2], axis=1)
-    tree = PolicyTree(constraints=[MaxShare(2, 0.1), MinShare(1, 0.5)]).fit(X, named, sample_weight=weight)
+    tree = PolicyTree(constraints=[Share(2, most=0.1), Share(1, least=0.5)]).fit(X, named, sample_weight=weight)
     chosen = tree.predict(X)
     assert weight[chosen == 2].sum() <= 0.1 * weight.sum() and weight[chosen == 1].sum() >= 0.5 * weight.sum()
     assert sum(tree.shares_.values()) == pytest.approx(1.0) and tree.spend_ is None
@@ -111,23 +111,23 @@ def test_outcomes_that_are_better_when_small():
             r"budget_costs: costs has shape \(4, 3\)",
         ),
         ({"constraints": [Budget(10.0)]}, {"budget_costs": {"pill": 1.0}}, "pill"),
-        ({"constraints": [MaxShare("pill", 0.3)]}, {}, "MaxShare names treatment pill"),
+        ({"constraints": [Share("pill", most=0.3)]}, {}, "The largest share names treatment pill"),
         (
-            {"constraints": [MaxShare("none", 0.3), MaxShare("drug", 0.3), MaxShare("surgery", 0.3)]},
+            {"constraints": [Share("none", most=0.3), Share("drug", most=0.3), Share("surgery", most=0.3)]},
             {},
             "leaves 0.1 of the people",
         ),
-        ({"constraints": [MinShare("none", 0.6), MinShare("drug", 0.6)]}, {}, "asks for 1.2"),
-        ({"constraints": [MinShare("drug", 0.6), MaxShare("drug", 0.5)]}, {}, "more than its MaxShare"),
-        ({"constraints": [MaxShare("drug", 0.5)], "guesses": "all"}, {}, "exact search"),
-        ({"constraints": [MaxShare("drug", 0.5)], "solver": "sampling"}, {}, "exact search"),
+        ({"constraints": [Share("none", least=0.6), Share("drug", least=0.6)]}, {}, "asks for 1.2"),
+        ({"constraints": [Share("drug", least=0.6), Share("drug", most=0.5)]}, {}, "Share of 'drug' twice; make one"),
+        ({"constraints": [Share("drug", most=0.5)], "guesses": "all"}, {}, "exact search"),
+        ({"constraints": [Share("drug", most=0.5)], "solver": "sampling"}, {}, "exact search"),
         ({"constraints": [Budget(-1.0)]}, {"budget_costs": COSTS}, "spends less than 0 a person, but the budget is -1"),
         (
-            {"constraints": [MinShare("none", 0.4), MinShare("drug", 0.3), MinShare("surgery", 0.3)], "max_depth": 1},
+            {"constraints": [Share(k, least=0.33) for k in ("none", "drug", "surgery")], "max_depth": 1},
             {},
             "all constraints at once",
         ),
-        ({"constraints": [MaxShare("none", 0.5), MinShare("none", 0.1)], "max_depth": 0}, {}, "at once"),
+        ({"constraints": [Share("none", least=0.1, most=0.5)], "max_depth": 0}, {}, "at once"),
         ({"min_samples_leaf": 400, "constraints": [Budget(10.0)]}, {"budget_costs": COSTS}, "more rows than there are"),
     ],
 )  # fmt: skip
@@ -182,15 +182,15 @@ def test_doubly_robust_trees_pass_budgets_on_also_where_they_are_refitted():
     )
     assert table.estimates[POLICY].value > 0
     shares = cross_val_policy_value(
-        doubly_robust(constraints=[MaxShare("yes", 0.2)]), Y, T, X=X, cv=2, n_repeats=1, random_state=0
+        doubly_robust(constraints=[Share("yes", most=0.2)]), Y, T, X=X, cv=2, n_repeats=1, random_state=0
     )
     assert shares.estimates[POLICY].value > 0
 
 
 def test_doubly_robust_trees_refuse_before_nuisances_are_fitted():
     Y, T, X = study()
-    with pytest.raises(InputError, match="MaxShare names treatment maybe"):
-        DRPolicyTree("not even a learner", constraints=[MaxShare("maybe", 0.3)]).fit(Y, T, X=X)
+    with pytest.raises(InputError, match="The largest share names treatment maybe"):
+        DRPolicyTree("not even a learner", constraints=[Share("maybe", most=0.3)]).fit(Y, T, X=X)
 
 
 def test_a_path_has_the_best_tree_of_each_of_its_budgets():
@@ -228,10 +228,10 @@ def test_what_paths_refuse():
     X, rewards = people()
     with pytest.raises(InputError, match="takes a PolicyTree"):
         budget_path(doubly_robust(), X, rewards, budget_costs=COSTS)
-    with pytest.raises(InputError, match="takes no MaxShare"):
-        budget_path(PolicyTree(constraints=[MaxShare("drug", 0.3)]), X, rewards, budget_costs=COSTS)
+    with pytest.raises(InputError, match="takes no Share"):
+        budget_path(PolicyTree(constraints=[Share("drug", most=0.3)]), X, rewards, budget_costs=COSTS)
     with pytest.raises(InputError, match="takes no constraints"):
-        tree_path(PolicyTree(constraints=[MaxShare("drug", 0.3)]), X, rewards)
+        tree_path(PolicyTree(constraints=[Share("drug", most=0.3)]), X, rewards)
     path = budget_path(PolicyTree(max_depth=1), X, rewards, budget_costs=COSTS)
     with pytest.raises(InputError, match="cheapest tree spends"):
         path.bound_at(-1.0)
@@ -289,14 +289,14 @@ def test_intervals_of_spend_and_shares_cover_with_clusters():
 
 
 def test_parameters_survive_cloning():
-    tree = clone(PolicyTree(constraints=[Budget(1.0), MaxShare("a", 0.3), MinShare("b", 0.1)]))
-    assert tree.constraints == [Budget(1.0), MaxShare("a", 0.3), MinShare("b", 0.1)]
+    tree = clone(PolicyTree(constraints=[Budget(1.0), Share("a", most=0.3), Share("b", least=0.1)]))
+    assert tree.constraints == [Budget(1.0), Share("a", most=0.3), Share("b", least=0.1)]
 
 
 @pytest.mark.parametrize("price", [1e9, 1e15, 1e30])
 def test_prices_that_forbid_a_column_leave_all_digits_to_the_rewards(rng, price):
     X, rewards = rng.integers(0, 5, (30, 3)).astype(float), rng.normal(size=(30, 2))
-    shares = {"constraints": [MaxShare(1, 0.3), MinShare(1, 0.1)]}
+    shares = {"constraints": [Share(1, least=0.1, most=0.3)]}
     dear = PolicyTree(feature_costs={2: price}, **shares).fit(X, rewards)
     free = PolicyTree(split_features=[0, 1], **shares).fit(X, rewards)
     assert dear.status_ is Status.OPTIMAL
@@ -310,10 +310,10 @@ def test_prices_that_forbid_a_column_leave_all_digits_to_the_rewards(rng, price)
 @pytest.mark.parametrize(
     "limit",
     [
-        MaxShare("drug", 1.0),
-        MinShare("drug", 1.0),
+        Share("drug", most=1.0),
+        Share("drug", least=1.0),
         Budget(100.0),
-        MaxShare("surgery", 0.0),
+        Share("surgery", most=0.0),
     ],
 )
 @pytest.mark.parametrize("equal", [False, True])
@@ -329,7 +329,7 @@ def test_limits_that_a_rule_meets_to_the_last_digit_are_met_with_real_weights(rn
 
 def test_half_of_equal_real_weights_is_half(rng):
     X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame({"no": np.zeros(10), "yes": np.ones(10)})
-    fitted = PolicyTree(max_depth=1, constraints=[MaxShare("yes", 0.5)]).fit(
+    fitted = PolicyTree(max_depth=1, constraints=[Share("yes", most=0.5)]).fit(
         X, rewards, sample_weight=np.full(10, 1 / 7)
     )
     assert fitted.objective_value_ == pytest.approx(0.5)
@@ -338,7 +338,7 @@ def test_half_of_equal_real_weights_is_half(rng):
 @pytest.mark.parametrize(("labels", "named"), [([0, 1], 1.0), ([False, True], 1), (["0", "1"], "1")])
 def test_shares_hold_however_a_label_is_written(rng, labels, named):
     X, rewards = pd.DataFrame({"age": np.arange(10.0)}), pd.DataFrame(np.eye(2)[[1] * 10], columns=labels)
-    fitted = PolicyTree(max_depth=1, constraints=[MaxShare(named, 0.5)]).fit(X, rewards)
+    fitted = PolicyTree(max_depth=1, constraints=[Share(named, most=0.5)]).fit(X, rewards)
     assert fitted.shares_[labels[1]] == 0.5
 
 
@@ -373,4 +373,4 @@ def test_an_interrupt_before_any_tree_keeps_to_the_limits_is_one_sentence(monkey
     X, rewards = people(20)
     monkeypatch.setattr(within_limits, "solve_within", interrupted)
     with pytest.raises(InputError, match="found before the interrupt; wait longer, or loosen a limit"):
-        PolicyTree(constraints=[MaxShare("none", 0.1)]).fit(X, rewards)
+        PolicyTree(constraints=[Share("none", most=0.1)]).fit(X, rewards)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import policytree.constraints as room
 from policytree import DRPolicyTree, OptimalTreeClassifier, PolicyTree
-from policytree.constraints import Budget, EqualShares, EqualValues, ExpectedCost, Limit, MaxShare, MinShare, WorstGroup
+from policytree.constraints import Budget, EqualShares, EqualValues, ExpectedCost, Limit, Share, WorstGroup
 from policytree.constraints.checks import KINDS, asked
 from policytree.constraints.constraint import Constraint
 from policytree.exceptions import InputError
@@ -25,7 +25,7 @@ HARM = np.column_stack([np.zeros(8), [0.1, 0.2, 0.0, 0.3, 0.1, 0.4, 0.2, 0.1]])
 SEX = ["f", "m", "f", "m", "m", "f", "f", "m"]
 DATA = {"budget_costs": [0.0, 10.0], "outcomes": {"harm": HARM}, "subgroups": SEX}
 EACH = [
-    Budget(4.0), MaxShare(1, 0.5), MinShare(0, 0.25), Limit("harm", 0.1), EqualShares("group", within=0.25),
+    Budget(4.0), Share(1, most=0.5), Share(0, least=0.25), Limit("harm", 0.1), EqualShares("group", within=0.25),
     EqualValues("group", within=0.5), ExpectedCost(3.0), WorstGroup("group"),
 ]  # fmt: skip
 
@@ -55,8 +55,13 @@ def test_values_are_frozen_equal_and_survive_copies(each):
         (lambda: Budget("ten"), "The budget, the largest spend a person, must be a finite number; got 'ten'"),
         (lambda: Budget(np.inf), "must be a finite number; got inf"),
         (lambda: Budget(True), "must be a finite number; got True"),
-        (lambda: MaxShare("drug", 1.5), "MaxShare of drug must be a share from 0 to 1; got 1.5"),
-        (lambda: MinShare("drug", np.nan), "MinShare of drug must be a share from 0 to 1; got nan"),
+        (lambda: Share("drug", most=1.5), "The largest share of drug must be a share from 0 to 1; got 1.5"),
+        (lambda: Share("drug", least=np.nan), "The smallest share of drug must be a share from 0 to 1; got nan"),
+        (lambda: Share("drug"), r"Share of drug has no limit; give most or least, as in Share\('drug', most=0.3\)"),
+        (
+            lambda: Share("drug", least=0.6, most=0.5),
+            "The smallest share of drug is 0.6, more than its largest, 0.5; mend one",
+        ),
         (lambda: Limit("harm", "low"), "The limit of 'harm' must be a finite number; got 'low'"),
         (lambda: EqualShares("sex", within=-1), "EqualShares of 'sex' must be a finite number >= 0; got -1"),
         (
@@ -83,7 +88,7 @@ def test_a_value_that_cannot_be_meant_is_refused_at_construction(make, message):
         ([3.0], "constraints must be of policytree.constraints"),
         ([Budget], "constraints must be of policytree.constraints"),
         ([Budget(1.0), Budget(2.0)], "constraints holds Budget twice"),
-        ([MaxShare(1, 0.2), MaxShare(1, 0.3)], "constraints holds MaxShare of 1 twice"),
+        ([Share(1, most=0.2), Share(1, most=0.3)], "constraints holds Share of 1 twice; make one of them"),
         ([EACH[0], EACH[0]], "twice"),
         ([WorstGroup("group"), WorstGroup("site")], "constraints holds WorstGroup twice"),
         ([ExpectedCost(1.0)], "pass feature_costs as well"),
@@ -95,8 +100,8 @@ def test_a_list_that_cannot_be_meant_is_refused(constraints, message):
 
 
 def test_classifiers_know_no_treatments():
-    with pytest.raises(InputError, match="MaxShare is about treatments, which a OptimalTreeClassifier does not give"):
-        OptimalTreeClassifier(1, 0.0, constraints=[MaxShare(1, 0.5)]).fit(X, [0, 1] * 4)
+    with pytest.raises(InputError, match="Share is about treatments, which a OptimalTreeClassifier does not give"):
+        OptimalTreeClassifier(1, 0.0, constraints=[Share(1, most=0.5)]).fit(X, [0, 1] * 4)
 
 
 @settings(max_examples=25, deadline=None)
@@ -118,7 +123,7 @@ numbers = st.floats(0.0, 1.0).map(lambda x: round(x, 2))
     st.lists(
         st.one_of(
             st.builds(Budget, numbers.map(lambda x: 10 * x)),
-            st.builds(MaxShare, st.just(1), numbers),
+            st.builds(lambda share: Share(1, most=share), numbers),
             st.builds(Limit, st.just("harm"), numbers.map(lambda x: x / 5)),
             st.builds(EqualShares, st.just("group"), numbers),
             st.builds(EqualValues, st.just("group"), numbers.map(lambda x: 4 * x)),
@@ -135,7 +140,7 @@ def test_the_best_stump_within_any_list_is_that_of_brute_force(constraints):
         gained, harm = treated * REWARDS[:, 1], treated * HARM[:, 1]
         within = {
             Budget: lambda c, t=treated: 10.0 * t.mean() <= c.most + 1e-9,
-            MaxShare: lambda c, t=treated: t.mean() <= c.share + 1e-9,
+            Share: lambda c, t=treated: t.mean() <= c.most + 1e-9,
             Limit: lambda c, h=harm: h.mean() <= c.value + 1e-9,
             EqualShares: lambda c, t=treated: abs(t[women].mean() - t[~women].mean()) <= c.within + 1e-9,
             EqualValues: lambda c, g=gained: abs(g[women].mean() - g[~women].mean()) <= c.within + 1e-9,
@@ -162,8 +167,6 @@ def test_the_direction_of_a_limit_is_that_of_its_outcome_unless_it_says_so():
 @pytest.mark.parametrize(
     ("each", "text"),
     [
-        (Budget(50.0), "--budget 50.0"),
-        (MaxShare("drug", 0.3), "--max-share drug=0.3"),
         (Limit("harm", 0.1, at_least=True), "--at-least harm=0.1"),
         (EqualShares("race", within=0.05), "--parity race=0.05"),
         (WorstGroup("race"), "--worst-group race"),

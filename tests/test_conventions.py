@@ -45,9 +45,10 @@ ORDER = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
 ONLY_FROM = {"datasets": {"exceptions", "data", "study"}}  # rooms that may import less than their rank allows
-# `estimator.plot()` and `result.plot()` are one lazy line to the pictures, as scikit-learn's users expect; nothing else
-# may look upwards.
-DELEGATIONS = {(room, "plotting") for room in ("trees", "estimators", "regimes", "evaluation", "diagnostics")}
+# `estimator.plot()`, `study.plot_survival()` and `result.plot()` are one lazy line to the pictures, as scikit-learn's
+# users expect; so is a tree's value on rows of any number, `tree.streamed_values()`. Nothing else may look upwards.
+DRAWN = ("trees", "weighting", "study", "estimators", "regimes", "evaluation", "diagnostics")
+DELEGATIONS = {(room, "plotting") for room in DRAWN} | {("estimators", "evaluation")}
 
 LAZY = {"econml", "statsmodels", "matplotlib", "pyarrow", "duckdb", "dask", "distributed"}
 
@@ -293,6 +294,26 @@ def test_importing_an_estimator_loads_nothing_that_its_search_does_without():
     assert len(own) > 20
     # scikit-learn's newer versions import pandas themselves, so the modules' own lines are read.
     assert [line for tree in own for line in eager_imports(tree, {"pandas"})] == []
+
+
+CHECKED = """
+import sys
+import numpy, pandas
+from policytree import Study
+from policytree.study_check import check_study
+random = numpy.random.default_rng(0)
+table = pandas.DataFrame(random.normal(size=(200, 3)), columns=["age", "weight", "outcome"])
+table["arm"] = random.choice(["drug", "placebo"], size=200)
+found = check_study(Study(table, treatment="arm", outcome="outcome", covariates=["age", "weight"]))
+print(type(found).__name__, *sys.modules)
+"""
+NOT_FOR_A_CHECK = ("sklearn", "scipy.stats", "numba", "joblib", "policytree.solvers", "policytree.estimators")
+
+
+def test_checking_a_study_loads_nothing_that_fits_or_searches():
+    result, *loaded = run_python(CHECKED).split()
+    assert result == "StudyCheck"
+    assert {*NOT_FOR_A_CHECK} & {*loaded} == set()
 
 
 def test_help_loads_no_slow_package():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from policytree import CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree, tree_path
-from policytree.constraints import Budget, ExpectedCost, MaxShare
+from policytree.constraints import Budget, ExpectedCost, Share
 from policytree.data.features import Feature
 from policytree.evaluation import budget_path, near_ties
 from policytree.exceptions import InputError, SearchWarning
@@ -259,7 +259,7 @@ def test_policies_within_budgets_shares_and_costs_of_tests(patients):
     free = PolicyTree(**arguments, constraints=[ExpectedCost(10)]).fit(X, rewards)
     assert 0 < free.expected_cost_ <= 10 and free.spend_ is None and set(free.shares_) == {"wait", "drug"}
     share = free.shares_["drug"]
-    tree = PolicyTree(**arguments, constraints=[ExpectedCost(10), Budget(50 * share), MaxShare("drug", 0.9)]).fit(
+    tree = PolicyTree(**arguments, constraints=[ExpectedCost(10), Budget(50 * share), Share("drug", most=0.9)]).fit(
         X, rewards, budget_costs={"drug": 100.0}
     )
     assert tree.expected_cost_ <= 10 and tree.spend_ <= 50 * share and tree.status_ is Status.OPTIMAL

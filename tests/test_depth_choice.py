@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from policytree import DRPolicyTree, PolicyTree, cross_val_policy_value, tree_path
-from policytree.constraints import Budget, MinShare
+from policytree.constraints import Budget, Share
 from policytree.encoded import encode
 from policytree.estimators import depth_choice
 from policytree.evaluation import budget_path, near_ties
@@ -46,6 +46,26 @@ def test_the_best_treatment_for_all_is_judged_on_all_rows():
     rewards[:, 1] += 0.3
     first = PolicyTree(max_depth="auto", random_state=0).fit(X, rewards).depth_choice_.table.iloc[0]
     assert first["value"] == pytest.approx(rewards.mean(axis=0).max()) and first["gain"] == 0
+
+
+def test_a_tree_must_gain_more_than_its_standard_error_over_one_treatment_for_all():
+    """Gain and error are those of the paired differences on held-out rows; with less than that, depth 0 is taken."""
+    chosen = []
+    for seed in range(8):
+        X, rewards, _ = exclusive_or(120, 40 + seed, gain=0.9)
+        tree = PolicyTree("auto", 0.02, min_samples_leaf=8, random_state=seed).fit(X, rewards)
+        rows, folds = depth_choice.RewardRows(X, -rewards, np.ones(120)), np.random.RandomState(seed)
+        plans = [depth_choice._folds(rows, folds) for _ in range(depth_choice.REPEATS)]
+        scores, *_ = depth_choice.held_out_scores(tree, rows, [(depth, None) for depth in (1, 2, 3)], 0.02, plans)
+        more = scores - rewards[:, rewards.mean(axis=0).argmax()]
+        gains, errors = more.mean(axis=1), more.std(axis=1, ddof=1) / np.sqrt(120)
+        table = tree.depth_choice_.table
+        np.testing.assert_allclose(table["gain"], [0.0, *gains], atol=1e-12)
+        np.testing.assert_allclose(table["standard_error"], [0.0, *errors], atol=1e-12)
+        best = gains.argmax()
+        chosen.append(tree.max_depth_ > 0)
+        assert chosen[-1] == (gains[best] > errors[best]), "one standard error, no less and no more"
+    assert set(chosen) == {False, True}, "draws on both sides"
 
 
 @pytest.mark.slow
@@ -206,7 +226,7 @@ def test_budgets_and_shares_hold_for_one_treatment_as_well():
     )
     table = tree.depth_choice_.table
     assert table["value"].iloc[0] == pytest.approx(rewards[:, 0].mean()) and tree.spend_ <= 0.5
-    shared = PolicyTree(max_depth="auto", constraints=[MinShare(0, 0.3), MinShare(1, 0.3)], random_state=0).fit(
+    shared = PolicyTree(max_depth="auto", constraints=[Share(0, least=0.3), Share(1, least=0.3)], random_state=0).fit(
         X, rewards
     )
     assert shared.depth_choice_.table["max_depth"].tolist() == [1, 2, 3]  # one treatment for all keeps to none
@@ -251,7 +271,7 @@ def test_what_cannot_be_used_is_refused():
     with pytest.raises(InputError, match="judges trees by clusters"):
         PolicyTree(max_depth="auto").fit(X, rewards, groups=np.zeros(40))
     with pytest.raises(InputError, match="Choosing the depth by parts of the rows: No tree"):
-        impossible = {"constraints": [MinShare(0, 0.5), MinShare(1, 0.5)], "min_samples_leaf": 25}
+        impossible = {"constraints": [Share(0, least=0.5), Share(1, least=0.5)], "min_samples_leaf": 25}
         PolicyTree(max_depth="auto", random_state=0, **impossible).fit(X, rewards)
 
 

@@ -33,7 +33,7 @@ from policytree import (
     RewardEstimator,
     Study,
 )
-from policytree.constraints import MaxShare, MinShare
+from policytree.constraints import Share
 from policytree.exceptions import InputError
 from policytree.weighting import DoseRewards, MatchingRewards
 from policytree.weighting.study_data import StudyData
@@ -285,17 +285,19 @@ def test_costs_count_in_the_fit_and_in_the_value(trial, dear):
     costs = pd.DataFrame({"none": 0.0, "drug": np.full(len(trial["T"]), 9.0)}) if dear == "by row" else dear
     priced = StudyData.of(trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
     assert (simple().fit(priced).predict(trial["X"]) == "none").all()
-    everybody = simple(constraints=[MinShare("drug", 1.0)]).fit(trial["X"], trial["Y"], T=trial["T"])
+    everybody = simple(constraints=[Share("drug", least=1.0)]).fit(trial["X"], trial["Y"], T=trial["T"])
     gross = everybody.score(trial["X"], trial["Y"], T=trial["T"])
     assert everybody.score(priced) == pytest.approx(gross - 9.0, rel=1e-12)
-    lost = simple(constraints=[MinShare("drug", 1.0)], direction="minimize").fit(trial["X"], -trial["Y"], T=trial["T"])
+    lost = simple(constraints=[Share("drug", least=1.0)], direction="minimize").fit(
+        trial["X"], -trial["Y"], T=trial["T"]
+    )
     priced = StudyData.of(-trial["Y"], trial["T"], X=trial["X"], sample_treatment_costs=costs)
     assert lost.score(priced) == pytest.approx(lost.score(trial["X"], -trial["Y"], T=trial["T"]) - 9.0, rel=1e-12)
 
 
 def test_weights_are_passed_on_to_trees_with_limits(trial, routing):
     weight = np.where(trial["X"]["age"] > 50, 3.0, 1.0)
-    model = simple(max_depth=2, constraints=[MaxShare("drug", 0.3)]).set_fit_request(sample_weight=True)
+    model = simple(max_depth=2, constraints=[Share("drug", most=0.3)]).set_fit_request(sample_weight=True)
     model.set_score_request(sample_weight=True)
     params = {"T": trial["T"], "sample_weight": weight}
     found = cross_validate(

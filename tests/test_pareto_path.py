@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policytree import PolicyTree, policy_value
-from policytree.constraints import Budget, Limit, MaxShare
+from policytree.constraints import Budget, Limit, Share
 from policytree.evaluation import pareto_path
 from policytree.exceptions import InputError, SearchWarning
 from policytree.plotting.pareto import ParetoPathDisplay
@@ -185,7 +185,7 @@ REFUSED = {
     "two outcomes": ({}, {"outcomes": {"a": np.ones((20, 2)), "b": np.ones((20, 2))}}, "outcomes holds 2"),
     "a budget": ({"constraints": [Budget(1.0)]}, {}, "takes no constraints"),
     "a limit": ({"constraints": [Limit("harm", 1.0)]}, {}, "takes no constraints"),
-    "shares": ({"constraints": [MaxShare(1, 0.5)]}, {}, "takes no constraints"),
+    "shares": ({"constraints": [Share(1, most=0.5)]}, {}, "takes no constraints"),
     "gaps": ({}, {"outcomes": {"harm": np.full((20, 2), np.nan)}}, "missing or infinite reward in row 0"),
     "large leaves": ({"min_samples_leaf": 30}, {}, "min_samples_leaf"),
 }

@@ -1,6 +1,6 @@
 """ACTG 175: the best rule if ZDV+ddI is scarce, or if side effects may burden the average patient by so much at most.
 
-Public interface used: RewardEstimator, PolicyTree (Budget, MaxShare), budget_path,
+Public interface used: RewardEstimator, PolicyTree (Budget, Share), budget_path,
 held_out_rewards, policy_value.
 """
 

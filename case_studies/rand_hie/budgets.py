@@ -1,6 +1,6 @@
 """RAND: the rule that brings most visits to a doctor if it may cost so many dollars more than the 95% plan for all.
 
-Public interface used: RewardEstimator, PolicyTree (Budget, MaxShare), budget_path,
+Public interface used: RewardEstimator, PolicyTree (Budget, Share), budget_path,
 held_out_rewards, policy_value.
 """
 

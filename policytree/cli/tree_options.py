@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from policytree.cli.first_checks import MOST_DIGITS, depth_of
 from policytree.cli.limits import Limits
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
 from policytree.common.option_words import typed
-from policytree.constraints.amounts import Budget, ExpectedCost, MaxShare, MinShare
+from policytree.constraints.amounts import Budget, ExpectedCost, Share
 from policytree.constraints.constraint import Constraint
 from policytree.estimators.depth_choice import AUTO
 from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
@@ -22,11 +20,14 @@ from policytree.guesses.registry import GUESSES
 from policytree.problem.split_columns import LEVELS
 from policytree.solvers import ALL_SOLVERS
 from policytree.study.study import Study
+from policytree.weighting.registry import SCHEMES
+from policytree.weighting.reward_arguments import MATCHING
 
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
     "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
-    "budget", "budget_costs", "max_share", "min_share", "time_limit", "solver", "guesses",
+    "budget", "budget_costs", "max_share", "min_share", "time_limit", "method", "solver",
+    "guesses",
 )  # fmt: skip
 EXACT_NOT_NEEDED = {"repeated_features": "charged", "categories": LEVELS}
 CONSTRAINED = ("max_expected_cost", "budget", "max_share", "min_share")  # of ASKED: they become constraints
@@ -72,7 +73,7 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    named |= tree_size(options) | _search(options)
+    named |= tree_size(options) | {"method": _method(options["method"])} | _search(options)
     constraints = [*_constraints(options), *limits.constraints]
     options = {name: value for name, value in options.items() if name not in CONSTRAINED}
     sizes = smallest_leaves(options, study, judging)
@@ -112,9 +113,19 @@ def _constraints(options: dict) -> list[Constraint]:
         found.append(Budget(options["budget"]))
     if options["max_expected_cost"] is not None:
         found.append(ExpectedCost(options["max_expected_cost"]))
-    for kind in (MaxShare, MinShare):
-        found += [kind(label, float(share)) for label, share in by_treatment(options[kind.kind], kind.kind).items()]
+    most, least = (by_treatment(options[name], name) for name in ("max_share", "min_share"))
+    ends = {"most": most, "least": least}
+    for label in most | least:
+        found.append(Share(label, **{end: float(shares[label]) for end, shares in ends.items() if label in shares}))
     return found
+
+
+def _method(text: str | None) -> str:
+    """The rewards that the tree is found for, by their name."""
+    known = [*SCHEMES, MATCHING]
+    if text not in (None, *known):
+        raise InputError(f"--method must be one of {', '.join(known)}; got {quoted(text)}.")
+    return text or "dr"
 
 
 def _search(options: dict) -> dict[str, Any]:
@@ -131,30 +142,6 @@ def _search(options: dict) -> dict[str, Any]:
             f"--guesses must be some of {known}, with commas between them, or all; got {quoted(options['guesses'])}."
         )
     return {"solver": solver, "guesses": names[0] if len(names) == 1 else names}
-
-
-def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """What ``--value-names COLUMN=ZERO,ONE`` say.
-
-    Raises
-    ------
-    InputError
-        If a column is none of zeros and ones, or one is named twice, or there are not two names.
-    """
-    out: dict[str, tuple[str, str]] = {}
-    for text in texts:
-        column, _, rest = (piece.strip() for piece in text.partition("="))
-        names = [name.strip() for name in rest.split(",")]
-        if len(names) != 2 or not all(names) or names[0] == names[1] or column in out:
-            raise InputError(
-                f"--value-names {quoted(text)} must be COLUMN=ZERO,ONE, once for a column, as in sex=male,female."
-            )
-        require_column(column, "--value-names", X)
-        values = X[column].dropna().unique().tolist()
-        if not set(values) <= {0, 1}:
-            raise InputError(f"--value-names names the values of {column!r}, which has other ones than 0 and 1.")
-        out[column] = (names[0], names[1])
-    return out
 
 
 def tree_size(options: dict) -> dict[str, Any]:
@@ -199,6 +186,16 @@ def _refuse_too_many_asked(asked: dict[str, Any], study: Study) -> None:
             raise InputError(f"{option} {number:,} asks for more than the {there:,} {what} that there are; lower it.")
 
 
+def method_notes(method: str) -> list[str]:
+    """Which rewards the tree was found for, and by which it is judged; nothing where they are the same."""
+    if method == "dr":
+        return []
+    return [
+        f"The tree was found for rewards by the method {method} (--method), and its proof is about these; values are "
+        "by doubly robust ones."
+    ]
+
+
 def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:
     """What was decided about the smallest leaves without being asked; nothing if all was said."""
     if None not in (asked["min_samples_leaf"], asked["min_samples_per_treatment"]):
@@ -206,10 +203,10 @@ def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:
     leaf, per_arm = options["min_samples_leaf"], options["min_samples_per_treatment"]
     if of_target:
         return [
-            f"Every leaf holds at least {leaf:,} rows of study and target together (--min-samples-leaf): with fewer a "
-            "leaf shows nothing."
+            f"Every leaf holds at least {leaf:,} rows of study and target together; fewer show too little "
+            "(--min-samples-leaf)."
         ]
     return [
-        f"Every leaf holds at least {leaf:,} rows, and {per_arm:,} of every treatment (--min-samples-leaf and "
-        "--min-samples-per-treatment; 0 of every treatment: any leaf): with fewer a leaf shows nothing."
+        f"Every leaf holds at least {leaf:,} rows, and {per_arm:,} of every treatment; fewer show too little "
+        "(--min-samples-leaf, --min-samples-per-treatment)."
     ]

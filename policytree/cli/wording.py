@@ -27,11 +27,15 @@ OPTIONS = {
 }  # fmt: skip
 ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)}) \(column ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)")
 SPELT = {"sample_weight": "--weights", "n_jobs": "--jobs", "feature_costs": "--feature-cost"}
-SPELT |= {"MaxShare": "--max-share", "MinShare": "--min-share", "ExpectedCost": "--max-expected-cost"}
+SPELT |= {
+    "The largest share": "--max-share",
+    "The smallest share": "--min-share",
+    "ExpectedCost": "--max-expected-cost",
+}
 SPELT |= {"feature_groups": "--feature-group", "budget_costs": "--budget-cost"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        "repeated_features", "max_share", "min_share", "min_samples_leaf", "max_leaf_nodes", "time_limit",
+        "repeated_features", "min_samples_leaf", "max_leaf_nodes", "time_limit",
         "min_samples_per_treatment", "root_feature", "split_features", "max_depth",
     )
 }  # fmt: skip

@@ -9,6 +9,7 @@ executors.py     tasks on external executors (anything with ``submit``, as in ``
 file_locks.py    locks between processes, which the system frees when their holder ends
 lazy.py          packages whose names are imported on first use, so that each name costs only its own imports
 memory.py        free memory, as far as the system states it
+nested_parameters.py  estimators among the arguments of an estimator
 own_thread.py    work in a thread without signal handlers, and Ctrl-C at any bytecode of the waiting thread
 progress.py      live progress of searches and of jobs with several stages, on a terminal; plain lines, or nothing,
                  elsewhere

@@ -7,11 +7,9 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from inspect import Parameter
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from sklearn.base import BaseEstimator
-
-from policytree.exceptions import InputError, quoted
+from policytree.exceptions import InputError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -176,38 +174,6 @@ def _neither_order(method: str, n_positional: int, named: list[str], needed: lis
     return f"{method} needs {', '.join(needed[:-1])} and {needed[-1]}, and is given {by_position} and " + (
         f"{', '.join(named) or 'none'} by name; {orders}."
     )
-
-
-class NestedParameters(BaseEstimator):
-    """An estimator whose ``set_params`` names the argument that cannot be reached into, as ``rewards=None`` cannot."""
-
-    def set_params(self, **params: Any) -> Self:
-        """Set arguments, and arguments of estimators among them.
-
-        Parameters
-        ----------
-        **params
-            Values by name; ``rewards__cv`` is the argument ``cv`` of the estimator that is the argument ``rewards``.
-
-        Returns
-        -------
-        NestedParameters
-            This estimator.
-
-        Raises
-        ------
-        InputError
-            If an argument of an argument is set, and the latter is no estimator.
-        """
-        for name, value in params.items():
-            outer, nested, inner = name.partition("__")
-            holder = params.get(outer, getattr(self, outer, self))  # an unknown name is scikit-learn's to refuse
-            if nested and not hasattr(holder, "set_params"):
-                raise InputError(
-                    f"{name} sets {inner} of {outer}, but {outer} is {quoted(holder)}; set {outer} to an estimator "
-                    f"with {inner}, before or in the same call: set_params({outer}=..., {name}={quoted(value)})."
-                )
-        return super().set_params(**params)
 
 
 def check_fit_arguments(estimator: Any, given: Mapping[str, Any]) -> None:

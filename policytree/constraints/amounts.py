@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,6 +16,8 @@ from policytree.weighting.by_label import by_label
 
 if TYPE_CHECKING:
     from policytree.constraints.people import Limited
+
+ENDS = {"max_share": "The largest share", "min_share": "The smallest share"}  # words of which options take the place
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,6 @@ class Budget(Constraint):
 
     most: float
     kind: ClassVar[str] = "budget"
-    option: ClassVar[str] = "--budget"
     needs: ClassVar[str] = "budget_costs"
 
     def __post_init__(self) -> None:
@@ -71,14 +72,50 @@ class Budget(Constraint):
 
 
 @dataclass(frozen=True)
-class _Share(Constraint):
-    """What :class:`MaxShare` and :class:`MinShare` have in common."""
+class Share(Constraint):
+    """The most, or the least, of the people (of the weight) that get a treatment, on the rows of ``fit``.
+
+    Parameters
+    ----------
+    treatment : label
+    most : float, optional
+        From 0 to 1: so many may get it.
+    least : float, optional
+        From 0 to 1: so many must get it. One of the two is needed.
+
+    Examples
+    --------
+    >>> from policytree import PolicyTree
+    >>> from policytree.constraints import Share
+    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [0.0, 4.0]]
+    >>> PolicyTree(max_depth=1, constraints=[Share(1, most=0.5)]).fit(X, rewards).shares_
+    {0: 0.5, 1: 0.5}
+    >>> PolicyTree(max_depth=1, constraints=[Share(0, least=0.25)]).fit(X, rewards).predict(X).tolist()
+    [0, 1, 1, 1]
+    """
 
     treatment: Any
-    share: float
+    most: float | None = field(default=None, kw_only=True)
+    least: float | None = field(default=None, kw_only=True)
+    kind: ClassVar[str] = "share"
 
     def __post_init__(self) -> None:
-        check_amount(f"{type(self).__name__} of {self.treatment!s}", self.share, 0.0, 1.0)
+        for kind, share in self._ends():
+            check_amount(f"{ENDS[kind]} of {self.treatment!s}", share, 0.0, 1.0)
+        if self.most is None and self.least is None:
+            raise InputError(
+                f"Share of {self.treatment!s} has no limit; give most or least, as in Share({self.treatment!r}, "
+                "most=0.3)."
+            )
+        if self.most is not None and self.least is not None and self.least > self.most:
+            raise InputError(
+                f"The smallest share of {self.treatment!s} is {self.least:g}, more than its largest, {self.most:g}; "
+                "mend one."
+            )
+
+    def _ends(self) -> list[tuple[str, float]]:
+        """The limits that there are, as the search names them."""
+        return [(kind, share) for kind, share in zip(ENDS, (self.most, self.least), strict=True) if share is not None]
 
     @property
     def about(self) -> Any:
@@ -87,104 +124,46 @@ class _Share(Constraint):
 
     def position(self, labels: Sequence[Any]) -> int:
         """Of the treatment among the labels."""
-        of = {self.treatment: self.share}
-        name = type(self).__name__
-        return int(
-            np.flatnonzero(~np.isnan(by_label(of, 1, labels, argument=name, what="share", missing=np.nan)[0]))[0]
-        )
+        kind, share = self._ends()[0]
+        found = by_label({self.treatment: share}, 1, labels, argument=ENDS[kind], what="share", missing=np.nan)[0]
+        return int(np.flatnonzero(~np.isnan(found))[0])
+
+    def check(self, about: Limited, labels: Sequence[Any], others: Sequence[Constraint]) -> None:
+        """Refuse unknown treatments, and shares that leave people without one or ask for more than there are."""
+        shares = {each.position(labels): each for each in others if isinstance(each, Share)}
+        left = 1 - sum(1.0 if k not in shares or (most := shares[k].most) is None else most for k in range(len(labels)))
+        if left > 1e-9:
+            raise InputError(
+                f"The largest share of each treatment leaves {left:.3g} of the people without one; raise a share."
+            )
+        needed = sum(each.least or 0.0 for each in shares.values())
+        if needed > 1.0 + 1e-9:
+            raise InputError(
+                f"The smallest share of each treatment asks for {needed:.3g} of the people in all; lower a share."
+            )
 
     def sums(self, rows: Rows) -> list[Sum]:
-        """One: the share of the weight."""
+        """The share of the weight, once for each end."""
         k = self.position(rows.labels)
-        return [share_constraint(self.kind, k, len(rows.labels), rows.weight, self.share)]
+        return [share_constraint(kind, k, len(rows.labels), rows.weight, share) for kind, share in self._ends()]
+
+    def refusal(self, found: Sum, least: float, labels: Sequence[Any]) -> str | None:
+        """The least, or the most, that can be given."""
+        if found.kind not in ENDS or found.action != self.position(labels):
+            return None
+        if found.at_least:
+            return (
+                f"gives {self.treatment!s} to more than {-rounded_up(-least):g} of the people, but its smallest share "
+                f"is {self.least:g}; lower it."
+            )
+        return (
+            f"gives {self.treatment!s} to less than {rounded_up(least):g} of the people, but its largest share is "
+            f"{self.most:g}; raise it."
+        )
 
     def facts(self, tree: Any) -> dict[str, str]:
         """The shares of all treatments."""
         return {"shares": ", ".join(f"{arm} {share:.1%}" for arm, share in tree.shares_.items())}
-
-
-@dataclass(frozen=True)
-class MaxShare(_Share):
-    """The most of the people (of the weight) that may get a treatment, on the rows of ``fit``.
-
-    Parameters
-    ----------
-    treatment : label
-    share : float
-        From 0 to 1.
-
-    Examples
-    --------
-    >>> from policytree import PolicyTree
-    >>> from policytree.constraints import MaxShare
-    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [0.0, 4.0]]
-    >>> PolicyTree(max_depth=1, constraints=[MaxShare(1, 0.5)]).fit(X, rewards).shares_
-    {0: 0.5, 1: 0.5}
-    """
-
-    kind: ClassVar[str] = "max_share"
-    option: ClassVar[str] = "--max-share"
-
-    def check(self, about: Limited, labels: Sequence[Any], others: Sequence[Constraint]) -> None:
-        """Refuse unknown treatments, and shares that leave people without one."""
-        most = {each.position(labels): each.share for each in others if isinstance(each, MaxShare)}
-        left = 1 - sum(most.get(k, 1.0) for k in range(len(labels)))
-        if left > 1e-9:
-            raise InputError(f"MaxShare leaves {left:.3g} of the people without a treatment; raise a share.")
-
-    def refusal(self, found: Sum, least: float, labels: Sequence[Any]) -> str | None:
-        """The least that can be given."""
-        if (found.kind, found.action) != (self.kind, self.position(labels)):
-            return None
-        return (
-            f"gives {self.treatment!s} to less than {rounded_up(least):g} of the people, but its largest share is "
-            f"{self.share:g}; raise it."
-        )
-
-
-@dataclass(frozen=True)
-class MinShare(_Share):
-    """The least of the people (of the weight) that must get a treatment, on the rows of ``fit``.
-
-    Parameters
-    ----------
-    treatment : label
-    share : float
-        From 0 to 1.
-
-    Examples
-    --------
-    >>> from policytree import PolicyTree
-    >>> from policytree.constraints import MinShare
-    >>> X, rewards = [[1.0], [2.0], [3.0], [4.0]], [[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [0.0, 4.0]]
-    >>> PolicyTree(max_depth=1, constraints=[MinShare(0, 0.5)]).fit(X, rewards).predict(X).tolist()
-    [0, 0, 1, 1]
-    """
-
-    kind: ClassVar[str] = "min_share"
-    option: ClassVar[str] = "--min-share"
-
-    def check(self, about: Limited, labels: Sequence[Any], others: Sequence[Constraint]) -> None:
-        """Refuse unknown treatments, and shares that are together too large, or larger than what is allowed."""
-        k = self.position(labels)
-        asked = sum(each.share for each in others if isinstance(each, MinShare))
-        if asked > 1.0 + 1e-9:
-            raise InputError(f"MinShare asks for {asked:.3g} of the people in all; lower a share.")
-        for each in others:
-            if isinstance(each, MaxShare) and each.position(labels) == k and self.share > each.share:
-                raise InputError(
-                    f"MinShare of {self.treatment!s} is {self.share:g}, more than its MaxShare, {each.share:g}; mend "
-                    "one."
-                )
-
-    def refusal(self, found: Sum, least: float, labels: Sequence[Any]) -> str | None:
-        """The most that can be given."""
-        if (found.kind, found.action) != (self.kind, self.position(labels)):
-            return None
-        return (
-            f"gives {self.treatment!s} to more than {-rounded_up(-least):g} of the people, but its smallest share is "
-            f"{self.share:g}; lower it."
-        )
 
 
 @dataclass(frozen=True)
@@ -292,7 +271,6 @@ class ExpectedCost(Constraint):
 
     most: float
     kind: ClassVar[str] = "expected_cost"
-    option: ClassVar[str] = "--max-expected-cost"
     needs: ClassVar[str] = "feature_costs"
     of_treatments: ClassVar[bool] = False
 

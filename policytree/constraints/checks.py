@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from policytree.constraints.amounts import Budget, ExpectedCost, Limit, MaxShare, MinShare
+from policytree.constraints.amounts import Budget, ExpectedCost, Limit, Share
 from policytree.constraints.constraint import Constraint, Rows
 from policytree.constraints.groups import EqualShares, EqualValues, WorstGroup
 from policytree.constraints.people import Limited, given_outcomes, subgroup_columns
@@ -16,14 +16,15 @@ from policytree.weighting.costs import treatment_costs
 
 # In the order in which the search takes them, whatever that of the user's list; other kinds follow.
 KINDS: tuple[type[Constraint], ...] = (
-    Budget, MaxShare, MinShare, Limit, EqualShares, EqualValues, ExpectedCost, WorstGroup,
+    Budget, Share, Limit, EqualShares, EqualValues, ExpectedCost, WorstGroup,
 )  # fmt: skip
 
 
 def asked(tree: Any) -> list[Constraint]:
     """The constraints of an estimator, in the order of the search; none if it knows none."""
     found = list(getattr(tree, "constraints", ()) or ())
-    return sorted(found, key=lambda each: KINDS.index(type(each)) if type(each) in KINDS else len(KINDS))
+    order = {kind: place for place, kind in enumerate(KINDS)}
+    return sorted(found, key=lambda each: (order.get(type(each), len(KINDS)), str(each.about)))
 
 
 def check_list(tree: Any, *, of_treatments: bool) -> None:
@@ -43,7 +44,7 @@ def check_list(tree: Any, *, of_treatments: bool) -> None:
             raise InputError(f"{name} limits what tests cost; pass feature_costs as well.")
         if any(type(other) is type(each) and other.about == each.about for other in given if other is not each):
             of = "" if each.about is None else f" of {each.about!r}"
-            raise InputError(f"constraints holds {name}{of} twice; leave one out.")
+            raise InputError(f"constraints holds {name}{of} twice; make one of them.")
     if len({id(each) for each in given}) < len(given):
         raise InputError("constraints holds the same constraint twice; leave one out.")
     if given and not (tree.solver == "direct" and tree.guesses is None):

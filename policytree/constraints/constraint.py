@@ -75,7 +75,7 @@ class Constraint(ABC):
     >>> @dataclass(frozen=True)
     ... class MostTreated(Constraint):
     ...     share: float
-    ...     kind, option = "treated", "--most-treated"
+    ...     kind = "treated"
     ...     def sums(self, rows):
     ...         treated = np.tile(np.arange(len(rows.labels)) > 0, (len(rows.weight), 1)).astype(float)
     ...         return [mean_constraint(self.kind, "treated", treated, rows.weight, self.share)]
@@ -87,9 +87,10 @@ class Constraint(ABC):
     [0, 0, 0, 1]
     """
 
-    #: Its name in ``multipliers_`` and in saved trees, and its option of the command line.
+    #: Its name in ``multipliers_`` and in saved trees.
     kind: ClassVar[str]
-    option: ClassVar[str]
+    #: Its option of the command line, where ``cli/limits.py`` reads it: limits on further outcomes and on groups.
+    option: ClassVar[str] = ""
     #: The argument of ``fit`` that says what it is about; nothing where the rows do.
     needs: ClassVar[str] = ""
     #: Whether it is about treatments, which classifiers do not give and offers are not.

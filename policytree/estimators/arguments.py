@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from policytree.common.calls import NestedParameters
 from policytree.common.docstrings import shares_documentation
+from policytree.common.nested_parameters import NestedParameters
 from policytree.constraints.constraint import Constraint
 from policytree.guesses.reference import ReferenceGuesses
 from policytree.problem.types import Guesses

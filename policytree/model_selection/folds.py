@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils import check_random_state
 
 from policytree.exceptions import InputError, quoted
 
@@ -87,6 +85,8 @@ def make_folds(
     words = _Words(what, argument, whose, target)
     names = np.unique(strata) if stratum_names is None and strata is not None else stratum_names
     if _is_splits(cv):
+        from sklearn.model_selection import check_cv
+
         cv = check_cv(cv)
     if not hasattr(cv, "split") and np.ndim(cv) == 1:
         plan = _given_folds(np.asarray(cv), n, groups)
@@ -140,6 +140,9 @@ def _cells(n: int, strata, design) -> list[np.ndarray]:
 
 
 def _drawn_folds(n, n_folds, strata, names, design, groups, random_state, words) -> FoldPlan:
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.utils import check_random_state
+
     if n_folds < 2:
         raise InputError(f"{words.owned} must be at least 2, so that models never judge rows they saw; got {n_folds}.")
     unit = "rows" if groups is None else "clusters"

@@ -6,8 +6,6 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 from policytree.exceptions import InputError
 from policytree.study_check.names import sounds_bad
 
@@ -49,7 +47,11 @@ def with_direction(estimator: Any, direction: str | None) -> Any:
     InputError
         If the estimator has another direction.
     """
-    if direction is None or not isinstance(estimator, BaseEstimator) or "direction" not in estimator.get_params(False):
+    if direction is None:
+        return estimator
+    from sklearn.base import BaseEstimator
+
+    if not isinstance(estimator, BaseEstimator) or "direction" not in estimator.get_params(False):
         return estimator
     way = agreed_direction(estimator.get_params(False)["direction"], direction)
     return copy.copy(estimator).set_params(direction=way)  # a copy that stays fitted

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from policytree.study_check.columns import is_text
 from policytree.study_check.findings import DETERMINES_OUTCOME, DETERMINES_TREATMENT, Finding
@@ -79,7 +78,7 @@ def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray, labels: n
     # Heavy tails hide a copy from the variance, but not from the variance of ranks.
     centred = y - y.mean()
     centred = centred / max(float(np.abs(centred).max()), np.finfo(float).smallest_subnormal)  # squares must not vanish
-    outcome = np.column_stack([centred, rankdata(y) - (len(y) + 1) / 2])
+    outcome = np.column_stack([centred, pd.Series(y).rank().to_numpy() - (len(y) + 1) / 2])
     treatment = (arm[:, None] == np.arange(len(labels))).astype(np.float64)
     treatment = treatment - treatment.mean(axis=0)
     findings, numeric, alone = [], [], 0.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from policytree.common.option_words import typed_list
 from policytree.study_check.findings import LOOKS_RANDOMISED, Finding
@@ -107,7 +107,7 @@ def _tail(observed: float, Z: np.ndarray, n_arms: int) -> float:
     C = Z.T @ Z / len(Z)
     mean, variance = (n_arms - 1) * np.trace(C), 2 * (n_arms - 1) * float((C**2).sum())
     scale = variance / (2 * mean)
-    return float(chi2.sf(observed / scale, mean / scale))
+    return float(chdtrc(mean / scale, observed / scale))
 
 
 def _constant_within(arm: np.ndarray, groups: np.ndarray) -> bool:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtr, stdtrit
 
 from policytree.common.option_words import typed
 from policytree.study_check.columns import is_text
@@ -185,8 +184,8 @@ def moved_together(seen: StudyData, means: Iterable[ArmMean]) -> float:
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
     kept = values > COLLINEAR * values.max()
     projected = vectors[:, kept].T @ (moved / scale)
-    jointly = float(chi2.sf((projected**2 / values[kept]).sum(), kept.sum()))
-    alone = len(parts) * 2.0 * float(norm.sf(np.abs(moved / scale).max()))
+    jointly = float(chdtrc(kept.sum(), (projected**2 / values[kept]).sum()))
+    alone = len(parts) * 2.0 * float(ndtr(-np.abs(moved / scale).max()))
     return min(1.0, 2.0 * min(jointly, alone))
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.preprocessing import OneHotEncoder
 
 from policytree.common.validation import LARGEST
 from policytree.data.feature_encoder import FeatureEncoder
 from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError
+
+if TYPE_CHECKING:
+    from sklearn.preprocessing import OneHotEncoder
 
 MAX_LEVELS = 32  # indicator columns per category; rarer values are pooled, so that an id column cannot fill the memory
 
@@ -71,6 +74,8 @@ def _fit_table(table, argument: str) -> _Table:
     mask = fitted.categorical
     if not mask.any():
         return fitted
+    from sklearn.preprocessing import OneHotEncoder
+
     indicators = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MAX_LEVELS, sparse_output=False)
     indicators.fit(encoder.encode(table)[:, mask])
     return _Table(encoder, indicators)

@@ -102,6 +102,11 @@ BAD_OPTIONS = {
     "share without a treatment": (["--max-share", "0.3"], ["--max-share '0.3' cannot be read", "drug=0.3"]),
     "share in words": (["--max-share", "drug=few"], ["--max-share 'drug=few'"]),
     "share of nobody": (["--max-share", "zzz=0.3"], ["--max-share names treatment zzz"]),
+    "share beyond the most": (
+        ["--min-share", "drug=0.6", "--max-share", "drug=0.4"],
+        ["--min-share of drug is 0.6, more than its largest, 0.4"],
+    ),
+    "shares beyond everybody": (["--min-share", "drug=0.6", "--min-share", "None=0.6"], ["asks for 1.2 of the people"]),
     "share twice": (["--min-share", "drug=0.3", "--min-share", "drug=0.4"], ["--min-share names 'drug' twice"]),
     "budget without costs": (["--budget", "3"], ["--budget needs", "--budget-cost drug=1"]),
     "costs without a budget": (["--budget-cost", "drug=3"], ["no budget"]),

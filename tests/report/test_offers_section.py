@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value, honest_leaf_summary
-from policytree.constraints import MaxShare
+from policytree.constraints import Share
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.report.content import Facts, Fold, Picture, Table
@@ -42,7 +42,9 @@ def study():
 @pytest.fixture(scope="module")
 def fitted(study):
     X, T, Y, offered, groups = study
-    model = DRPolicyTree(rewards=rewards(), max_depth=1, min_samples_leaf=40, constraints=[MaxShare("programme", 0.9)])
+    model = DRPolicyTree(
+        rewards=rewards(), max_depth=1, min_samples_leaf=40, constraints=[Share("programme", most=0.9)]
+    )
     return by_columns(model.fit, Y=Y, T=T, X=X, groups=groups, propensity=0.5, **offered)
 
 

@@ -22,7 +22,7 @@ from policytree import (
     cross_val_policy_value,
 )
 from policytree.common.safe_text import visible
-from policytree.constraints import MaxShare
+from policytree.constraints import Share
 from policytree.evaluation import near_ties, rank_average_treatment_effect
 from policytree.exceptions import InputError
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
@@ -188,7 +188,7 @@ def test_a_tree_of_given_rewards_has_a_report_without_nuisances(plain):
     text = " ".join(report.to_text().split())
     assert (
         "None: without held-out values nobody knows" in text
-        and "Which drug for whom, for the highest mean score?" in text
+        and "Which treatment for whom, for the highest mean score?" in text
     )
     assert ranking.estimate.value == pytest.approx(float(table_of(report.content, "ranking").rows[0][1]), abs=0.01)
     assert "youth &lt;b&gt;" in report.to_html() and "youth <b>" not in report.to_html()
@@ -200,14 +200,14 @@ def test_settings_stand_on_one_line_each(plain):
     _, Y, T, X, _ = plain
     steps = [(f"step_{k}", FunctionTransformer(np.asarray, check_inverse=False)) for k in range(12)]
     rewards = RewardEstimator(Pipeline([*steps, ("last", DummyRegressor())]), DummyClassifier(), cv=2)
-    model = DRPolicyTree(rewards=rewards, max_depth=1, random_state=3, constraints=[MaxShare("yes", 0.5)]).fit(
+    model = DRPolicyTree(rewards=rewards, max_depth=1, random_state=3, constraints=[Share("yes", most=0.5)]).fit(
         Y, T, X=X
     )
     facts = dict(StudyReport(model, Y, T, X=X).content.section("reproduce").blocks[0].pairs)
     assert (
         facts["seed"] == "3"
         and facts["max_depth"] == "1"
-        and facts["constraints"] == "[MaxShare(treatment='yes', share=0.5)]"
+        and facts["constraints"] == "[Share(treatment='yes', most=0.5, least=None)]"
     )
     assert facts["rewards"].startswith("RewardEstimator(cv=2, model_propensity=DummyClassifier(), model_regression=")
     assert facts["rewards"].endswith("('last', DummyRegressor())]))")

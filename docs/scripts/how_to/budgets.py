@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree import PolicyTree, policy_value
-from policytree.constraints import Budget, MaxShare
+from policytree.constraints import Budget, Share
 
 
 def people(n, seed):
@@ -22,7 +22,7 @@ def people(n, seed):
 
 costs = {"pill": 1.0, "course": 3.0}  # per person, in any unit; a table with a row per person is taken too
 X, rewards = people(1_000, seed=0)
-tree = PolicyTree(max_depth=2, constraints=[Budget(0.8), MaxShare("course", 0.2)]).fit(X, rewards, budget_costs=costs)
+tree = PolicyTree(max_depth=2, constraints=[Budget(0.8), Share("course", most=0.2)]).fit(X, rewards, budget_costs=costs)
 print(tree.export_text())
 print(f"spends {tree.spend_:.3f} a person; {tree.status_.value}, gap {tree.optimality_gap_:g}")
 
@@ -45,5 +45,5 @@ path.plot()
 
 # %%
 # ``DRPolicyTree`` takes the same constraints, where the study has ``budget_costs=``, and so does the command line:
-# ``--budget``, ``--budget-cost``, ``--max-share``, ``--min-share``. ``MinShare`` says to how many a treatment must
-# be given. Deeper than three the gap may stay open; it is reported.
+# ``--budget``, ``--budget-cost``, ``--max-share``, ``--min-share``. ``Share("course", least=0.1)`` says to how many a
+# treatment must be given. Deeper than three the gap may stay open; it is reported.

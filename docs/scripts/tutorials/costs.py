@@ -28,9 +28,9 @@ print(cross_val_policy_value(model, study, random_state=0).verdict)
 #
 # A budget
 # --------
-# There may be money for some only. ``Budget`` is the most that may be spent a person on average, ``MaxShare`` the
-# largest share that gets a treatment. The tree is the best of those that keep to it. The multiplier says what a
-# dollar more would bring on these rows.
+# There may be money for some only. ``Budget`` is the most that may be spent a person on average, ``Share`` the
+# largest share (``most=``) that gets a treatment. The tree is the best of those that keep to it. The multiplier says
+# what a dollar more would bring on these rows.
 
 from policytree import PolicyTree, policy_value
 from policytree.constraints import Budget

@@ -124,7 +124,7 @@ def offer_rule(
     ----------
     estimator : DRPolicyTree
         Its settings are those of the tree over offers, except for constraints that name treatments (a
-        ``Budget``, ``MaxShare``, ``MinShare``); it is cloned.
+        ``Budget``, ``Share``); it is cloned.
     propensity : optional
         Known probabilities of the offers.
     offer_costs : mapping, array of shape (M,) or (n, M), optional

@@ -64,4 +64,4 @@ def _baseline(study: Described) -> tuple[Words | Table, ...]:
         "Numbers: mean (standard deviation); values of categories: rows (share). The last column is the largest "
         f"difference between two {study.what}s in standard deviations; above {LARGE_DIFFERENCE:g} a row stands out."
     )
-    return Words(said + weighted, "note"), Table(("", *table.columns), cells, BASELINE, strong)
+    return Words(said + weighted, "note"), Table(("covariate", *table.columns), cells, BASELINE, strong)

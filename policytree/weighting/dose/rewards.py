@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.callers import stacklevel_outside
-from policytree.common.calls import NestedParameters, either_order
+from policytree.common.calls import either_order
+from policytree.common.nested_parameters import NestedParameters
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Seed, Table
 from policytree.common.validation import as_numbers, check_level, group_codes, is_real, is_whole, numbers, weights

@@ -95,7 +95,7 @@ test_that("limits name actions by their columns, in any order of the alphabet", 
     policy_tree(data$X, unname(data$Gamma), verbose = FALSE), data$X, data$Gamma
   ))
   limits <- reticulate::import("policytree.constraints")
-  few <- policy_tree(data$X, data$Gamma, verbose = FALSE, constraints = list(limits$MaxShare("a", 0.1)))
+  few <- policy_tree(data$X, data$Gamma, verbose = FALSE, constraints = list(limits$Share("a", most=0.1)))
   expect_lte(mean(predict(few, data$X) == 3), 0.1)
   expect_match(few$certificate, "shares")
   many <- matrix(rnorm(40 * 11), 40, 11)  # "10" sorts before "2"
