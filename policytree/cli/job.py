@@ -27,14 +27,7 @@ from policytree.cli.records import Job, Result
 from policytree.cli.study import Origin, for_people, study_from_dataset, study_from_file, study_of_table
 from policytree.cli.study_options import StudyOptions
 from policytree.cli.tables import read_table, require_column
-from policytree.cli.tree_options import (
-    budget_costs,
-    leaf_size_notes,
-    method_notes,
-    n_people,
-    tree_options,
-    value_names,
-)
+from policytree.cli.tree_options import budget_costs, leaf_size_notes, method_notes, n_people, tree_options
 from policytree.common.option_words import typed_list
 from policytree.common.progress import stage_progress
 from policytree.common.validation import check_level
@@ -163,10 +156,9 @@ def begun(job: Job) -> tuple[Job, Study, Origin, Described]:
     if job.value:
         refuse_small_groups(origin.limits, study.table, study.observed.sample_weight)
     _refuse_covariates(study)
-    described = origin.described(study, job.command, chosen)
+    described = origin.described(study, job.command, chosen, job.labels)
     described = replace(described, check=_with_rare_levels(described.check, study, tree))
-    named_values = value_names(job.value_names, study.X)
-    described = replace(described, about=replace(described.about, value_names=named_values, **job.names))
+    described = replace(described, about=replace(described.about, **job.names))
     return job, study, origin, described
 
 

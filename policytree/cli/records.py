@@ -41,7 +41,7 @@ class Job:
     black_box: bool = False
     json: bool = False
     names: Mapping[str, Any] = field(default_factory=dict)
-    value_names: tuple[str, ...] = ()
+    labels: str | None = None
     target_people: str | None = None
     study_column: str | None = None
     person: str | None = None

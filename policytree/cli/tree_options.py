@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from policytree.cli.first_checks import MOST_DIGITS, depth_of
 from policytree.cli.limits import Limits
@@ -146,30 +144,6 @@ def _search(options: dict) -> dict[str, Any]:
     return {"solver": solver, "guesses": names[0] if len(names) == 1 else names}
 
 
-def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """What ``--value-names COLUMN=ZERO,ONE`` say.
-
-    Raises
-    ------
-    InputError
-        If a column is none of zeros and ones, or one is named twice, or there are not two names.
-    """
-    out: dict[str, tuple[str, str]] = {}
-    for text in texts:
-        column, _, rest = (piece.strip() for piece in text.partition("="))
-        names = [name.strip() for name in rest.split(",")]
-        if len(names) != 2 or not all(names) or names[0] == names[1] or column in out:
-            raise InputError(
-                f"--value-names {quoted(text)} must be COLUMN=ZERO,ONE, once for a column, as in sex=male,female."
-            )
-        require_column(column, "--value-names", X)
-        values = X[column].dropna().unique().tolist()
-        if not set(values) <= {0, 1}:
-            raise InputError(f"--value-names names the values of {column!r}, which has other ones than 0 and 1.")
-        out[column] = (names[0], names[1])
-    return out
-
-
 def tree_size(options: dict) -> dict[str, Any]:
     """Depth, price of a leaf, most leaves: as asked; a price that nobody said is chosen by data, or 0 with a depth."""
     depth, price = depth_of(options["max_depth"]), options["regularization"]
@@ -229,10 +203,10 @@ def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:
     leaf, per_arm = options["min_samples_leaf"], options["min_samples_per_treatment"]
     if of_target:
         return [
-            f"Every leaf holds at least {leaf:,} rows of study and target together (--min-samples-leaf): with fewer a "
-            "leaf shows nothing."
+            f"Every leaf holds at least {leaf:,} rows of study and target together; fewer show too little "
+            "(--min-samples-leaf)."
         ]
     return [
-        f"Every leaf holds at least {leaf:,} rows, and {per_arm:,} of every treatment (--min-samples-leaf and "
-        "--min-samples-per-treatment; 0 of every treatment: any leaf): with fewer a leaf shows nothing."
+        f"Every leaf holds at least {leaf:,} rows, and {per_arm:,} of every treatment; fewer show too little "
+        "(--min-samples-leaf, --min-samples-per-treatment)."
     ]

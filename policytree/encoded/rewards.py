@@ -92,7 +92,7 @@ class StreamedRewards:
 
     @property
     def held_out(self) -> Study:
-        """The rows held out, likewise: what :func:`policytree.encoded.streamed_policy_values` takes.
+        """The rows held out, likewise: what :meth:`policytree.PolicyTree.streamed_values` takes.
 
         Raises
         ------
@@ -206,7 +206,7 @@ def stream_rewards(
     >>> import tempfile
     >>> import numpy as np, pandas as pd
     >>> from policytree import PolicyTree, RewardEstimator, Study
-    >>> from policytree.encoded import encode, stream_rewards, streamed_policy_values
+    >>> from policytree.encoded import encode, stream_rewards
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame({"age": rng.integers(20, 80, 4000), "drug": rng.choice(["no", "yes"], 4000)})
     >>> rows["gain"] = (rows.drug == "yes") * (rows.age - 50) / 10 + rng.normal(size=4000)
@@ -215,7 +215,7 @@ def stream_rewards(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     scores = stream_rewards(estimator, study, held_out=0.5, directory=f"{folder}/scores")
     ...     tree = PolicyTree(max_depth=1).fit(encode(scores.learning, directory=f"{folder}/codes"))
-    ...     values = streamed_policy_values(tree, scores.held_out)
+    ...     values = tree.streamed_values(scores.held_out)
     ...
     >>> tree.predict(pd.DataFrame({"age": [30, 70]})).tolist()
     ['no', 'yes']

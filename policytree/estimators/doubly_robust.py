@@ -168,6 +168,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
     predict = of_tree(PolicyTree.predict)
     predict_value = of_tree(PolicyTree.predict_value)
     apply = of_tree(PolicyTree.apply)
+    predict_to_file = of_tree(PolicyTree.predict_to_file)
+    streamed_values = of_tree(PolicyTree.streamed_values)
+    streamed_leaves = of_tree(PolicyTree.streamed_leaves)
     decision_path = of_tree(PolicyTree.decision_path)
     measurement_cost = of_tree(PolicyTree.measurement_cost)
     get_depth = of_tree(PolicyTree.get_depth)
@@ -184,6 +187,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     to_sklearn = of_tree(PolicyTree.to_sklearn)
     sklearn_table = of_tree(PolicyTree.sklearn_table)
     plot = of_tree(PolicyTree.plot)
+    plot_partition = of_tree(PolicyTree.plot_partition)
 
     # Metadata that scikit-learn's tools pass on without being asked to: there is no fit, and no value, without T.
     __metadata_request__fit: ClassVar = {"T": True}

@@ -48,6 +48,7 @@ from policytree.weighting.nuisances import (
     resolve_effects,
 )
 from policytree.weighting.overlap import DoublyRobustOverlap
+from policytree.weighting.pictures import NuisancePictures
 from policytree.weighting.propensities import warn_if_lowered, warn_if_unobserved
 from policytree.weighting.reward_arguments import (
     check_parameters,
@@ -76,7 +77,7 @@ MIXTURES = {"treatment": "propensity", "outcomes": "regression"}  # of what defa
 
 
 @dataclass(eq=False, repr=False)
-class RewardEstimator(NestedParameters):
+class RewardEstimator(NuisancePictures, NestedParameters):
     """Estimate every person's reward under every treatment, an (n, K) frame, from a trial or an observational study.
 
     The nuisances (expected outcomes per treatment, probabilities of treatment) are cross-fitted: every row is judged by
@@ -103,7 +104,7 @@ class RewardEstimator(NestedParameters):
         used when ``propensity`` is given to ``fit``. Classifiers whose probabilities are off (forests, boosting, naive
         Bayes) are calibrated by scikit-learn inside every fold:
         ``CalibratedClassifierCV(RandomForestClassifier(), method="isotonic")``; look at
-        :class:`policytree.plotting.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows
+        :meth:`plot_calibration` before and after. Its own inner folds (``cv=5``) need five rows
         of every treatment in each training part.
     method : str or Scheme
         "dr" is doubly robust (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "ipw" weighs by inverse
