@@ -43,6 +43,12 @@ print(pd.DataFrame(table).T.round(0).assign(trained=[(each.label == "training").
 # Weights by inverse propensity are large and noisy: each man counts by his own earnings alone. Those of a regression
 # are small and smooth. The doubly robust ones correct the regression by what is left of the earnings.
 #
+# The propensities are statsmodels' logit, and can be looked at. By lot means that nothing tells who was trained:
+# intervals of coefficients (log odds) hold zero. (``groups=`` counts clusters in place of rows.)
+
+print(LogitPropensity.table(learn.T, X=learn.X)[["coefficient", "standard_error", "lower", "upper"]].round(4))
+
+# %%
 # Three solvers
 # -------------
 #
