@@ -209,7 +209,7 @@ class KaplanMeierDisplay(OneAxes):
     def of(
         cls, times: TimeToEvent, arm: np.ndarray, labels: Sequence[object], *, marked: bool = True, **of_rows: Any
     ) -> KaplanMeierDisplay:
-        """Of times by treatment, whose horizon is marked; ``of_rows`` as :func:`group_curves` takes them; not drawn."""
+        """Of times by treatment, whose horizon is marked; ``of_rows`` as ``group_curves`` takes them; not drawn."""
         at, end = risk_times(times.horizon), shown_until(times, marked)
         curves = group_curves(times, arm, labels, end, at, **of_rows)
         return cls(curves, at, times.horizon if marked else None, times.target.by_cause)

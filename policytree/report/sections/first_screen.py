@@ -151,7 +151,9 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
         pairs[f"best {verdict.words.single}"] = _named(verdict).removeprefix(", ")
     if not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
         if best.lower == best.upper == 0.0:
-            pairs[f"a {verdict.words.short}"] = "gives everybody that treatment, whichever people it is learnt from"
+            pairs[f"a {verdict.words.short}"] = (
+                "asks nothing: learnt again without some of the people, it gives everybody that treatment"
+            )
         else:
             shown = "better" if best.better else "worse" if best.worse else "not shown better"
             pairs[f"a {verdict.words.short}"] = f"{shown} than the best {verdict.words.single}: {amounts.text(best)}"

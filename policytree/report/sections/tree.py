@@ -131,7 +131,7 @@ def _given_blocks(material: Material) -> list[Block]:
         for each in found
     )  # fmt: skip
     unit = "" if amounts.people or not amounts.unit else f" ({amounts.unit})"
-    columns = ("the rule gives", "to people", "compared with", f"effect{unit}", "interval; all hold together")
+    columns = ("the rule gives", "to people, held out", "compared with", f"effect{unit}", "simultaneous interval")
     words = (
         "Held out by cross-fitting: people are grouped by what rules learnt without them give them, so that nobody "
         "judges a leaf that he or she helped to choose. Leaves with the same treatment are judged together; rows that "
