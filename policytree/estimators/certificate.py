@@ -184,6 +184,18 @@ def theorems(solution: Solution, *, maximize: bool = False) -> dict[str, str]:
     return facts
 
 
+def stated_guarantees(solution: Solution, *, maximize: bool = False) -> dict[str, float | str | None]:
+    """:func:`theorems` as numbers: bounds in the objective's direction, None where a theorem has no bound."""
+    stated: dict[str, float | str | None] = dict(solution.guarantees)
+    if "probable_lower_bound" in stated:
+        bound = float(solution.guarantees["probable_lower_bound"])
+        del stated["probable_lower_bound"]
+        stated["probable_bound"] = -bound if maximize else bound
+    if stated.get("dropped_weight"):
+        stated["theorem_2"] = None
+    return stated
+
+
 def certificate_text(estimator: Any, objective: str) -> str:
     """:func:`certificate` as lines."""
     return "\n".join(f"{name:<10} {text}" for name, text in certificate(estimator, objective).items())
