@@ -42,7 +42,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from policytree import PolicyTree, RewardEstimator, Study
-from policytree.encoded import encode, solve, stream_rewards, streamed_policy_values
+from policytree.encoded import encode, solve, stream_rewards
 from policytree.study import Rewards, TimeToEvent
 
 FEATURES = [f"x{j}" for j in range(10)]
@@ -175,7 +175,7 @@ def rewards_run(rows: int, folder: Path, n_jobs: int, learners: str) -> list[dic
     records = [record | {"disk_GB": round(sum(f.stat().st_size for f in files) / 1e9, 3)}]
     fitted, tree = encode_and_fit(rows, scores.learning, codes, n_jobs)
     records += fitted
-    record, values = measured(rows, "held-out value", lambda: streamed_policy_values(tree, scores.held_out))
+    record, values = measured(rows, "held-out value", lambda: tree.streamed_values(scores.held_out))
     found = values.set_index(["rule", "less"]).loc[("policy", "always none")]
     truth, best = true_advantage(tree, source)
     numbers = {"value": found.value, "lower": found.lower, "upper": found.upper, "truth": truth, "best_possible": best}
@@ -233,7 +233,7 @@ def times_run(rows: int, folder: Path, n_jobs: int) -> list[dict]:
         records.append({"rows": rows, "step": f"everybody: {name}"} | {k: f"{x:.5f}" for k, x in numbers.items()})
     fitted, tree = encode_and_fit(rows, scores.learning, codes, n_jobs)
     records += fitted
-    record, values = measured(rows, "held-out value", lambda: streamed_policy_values(tree, scores.held_out))
+    record, values = measured(rows, "held-out value", lambda: tree.streamed_values(scores.held_out))
     found = values.set_index(["rule", "less"]).loc[("policy", "always none")]
     reached = best = 0.0
     for batch in ds.dataset(source).to_batches():

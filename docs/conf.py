@@ -27,6 +27,7 @@ extensions = [
     "matplotlib.sphinxext.plot_directive",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "api_index",
     "benchmark_tables",
     "engine_table",
     "output_thumbnails",

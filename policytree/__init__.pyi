@@ -9,7 +9,6 @@ from policytree import exceptions as exceptions
 from policytree import guesses as guesses
 from policytree import objectives as objectives
 from policytree import on_dask as on_dask
-from policytree import plotting as plotting
 from policytree import regimes as regimes
 from policytree import study as study
 from policytree import weighting as weighting

@@ -45,9 +45,10 @@ ORDER = [
 ]
 RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
 ONLY_FROM = {"datasets": {"exceptions", "data", "study"}}  # rooms that may import less than their rank allows
-# `estimator.plot()` and `result.plot()` are one lazy line to the pictures, as scikit-learn's users expect; nothing else
-# may look upwards.
-DELEGATIONS = {(room, "plotting") for room in ("trees", "estimators", "regimes", "evaluation", "diagnostics")}
+# `estimator.plot()`, `study.plot_survival()` and `result.plot()` are one lazy line to the pictures, as scikit-learn's
+# users expect; so is a tree's value on rows of any number, `tree.streamed_values()`. Nothing else may look upwards.
+DRAWN = ("trees", "weighting", "study", "estimators", "regimes", "evaluation", "diagnostics")
+DELEGATIONS = {(room, "plotting") for room in DRAWN} | {("estimators", "evaluation")}
 
 LAZY = {"econml", "statsmodels", "matplotlib", "pyarrow", "duckdb", "dask", "distributed"}
 

@@ -13,12 +13,6 @@ from policytree import RewardEstimator
 from policytree.diagnostics.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
 from policytree.diagnostics.overlap_balance import balance_table, crump_trimming, effective_sample_size, overlap_table
 from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
-from policytree.plotting.diagnostics import (
-    CalibrationDisplay,
-    CovariateBalanceDisplay,
-    OutcomeFitDisplay,
-    OverlapDisplay,
-)
 
 
 def observational(rng, n=2_000, strength=1.0):
@@ -225,21 +219,21 @@ def test_displays_show_the_tables(rng, tmp_path):
     fitted = RewardEstimator(LinearRegression(), LogisticRegression(), random_state=0)
     Y = X["age"] + rng.normal(size=600)
     fitted.fit(Y, T, X=X)
-    fit = OutcomeFitDisplay.from_estimator(fitted, Y, T, n_bins=4)
+    fit = fitted.plot_outcome_fit(Y, T, n_bins=4)
     for ax, label in zip(fit.axes_, ["drug", "none"], strict=True):
         assert ax.get_title(loc="left").startswith(f"{label}: {(label == T).sum()} rows, R² 0.")
         drawn = ax.lines[0].get_xydata()
         np.testing.assert_allclose(drawn, fit.bins.loc[label, ["predicted", "observed"]].to_numpy())
-    overlap = OverlapDisplay.from_estimator(fitted, T)
+    overlap = fitted.plot_overlap(T)
     assert len(overlap.axes_) == 2
     assert overlap.axes_[0].get_title(loc="left").startswith("drug: ")
-    love = CovariateBalanceDisplay.from_estimator(fitted, T, X)
+    love = fitted.plot_balance(T, X)
     assert [t.get_text() for t in love.ax_.get_yticklabels()][-1] == "age"
     drawn = np.asarray(love.ax_.collections[0].get_offsets())[:, 0]
     shown = love.table["difference_before"].abs().groupby(level="covariate").max()
     np.testing.assert_allclose(np.sort(drawn), np.sort(shown))
     ax = plt.subplots()[1]
-    calibration = CalibrationDisplay.from_estimator(fitted, T, n_bins=5, ax=ax)
+    calibration = fitted.plot_calibration(T, n_bins=5, ax=ax)
     assert calibration.ax_ is ax
     for name, display in {"overlap": overlap, "love": love, "calibration": calibration, "fit": fit}.items():
         display.figure_.savefig(tmp_path / f"{name}.png")
@@ -248,12 +242,12 @@ def test_displays_show_the_tables(rng, tmp_path):
 def test_what_cannot_be_shown_is_said(rng):
     X, T, p = observational(rng, 60)
     direct = RewardEstimator(LinearRegression(), method="regression", random_state=0).fit(rng.normal(size=60), T, X=X)
-    for display in (OverlapDisplay, CalibrationDisplay):
+    for plot in (direct.plot_overlap, direct.plot_calibration):
         with pytest.raises(InputError, match="method='regression' uses no propensity"):
-            display.from_estimator(direct, T)
+            plot(T)
     ipw = RewardEstimator(method="ipw", random_state=0).fit(rng.normal(size=60), T, X=X)
     with pytest.raises(InputError, match="method='ipw' uses no regression"):
-        OutcomeFitDisplay.from_estimator(ipw, rng.normal(size=60), T)
+        ipw.plot_outcome_fit(rng.normal(size=60), T)
     with pytest.raises(InputError, match="must be a frame"):
         overlap_table(p.to_numpy(), T)
     with pytest.raises(InputError, match="not seen at fit"):

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_policy_value
 from policytree.estimators import base
+from policytree.evaluation import near_ties
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.problem.types import Status
 from policytree.solvers.core.compilation import load_kernels
@@ -226,3 +227,39 @@ def test_searches_without_routing_are_told_what_to_set(trial, search):
     X, T, Y, _ = trial
     with pytest.raises(InputError, match=r"only after sklearn.set_config\(enable_metadata_routing=True\)"):
         search(DRPolicyTree(LinearRegression(), max_depth=1, cv=2), X, Y, T)
+
+
+@pytest.mark.parametrize("method", ["ipw", "regression", "matching", "dr_normalized"])
+def test_a_tree_for_other_rewards_is_judged_by_doubly_robust_ones(trial, method):
+    X, T, Y, propensity = trial
+    given = {"X": X, "propensity": propensity}
+    model = DRPolicyTree(LinearRegression(), method=method, max_depth=1, random_state=0).fit(Y, T, **given)
+    plain = DRPolicyTree(LinearRegression(), max_depth=1, random_state=0).fit(Y, T, **given)
+    pd.testing.assert_frame_equal(model.rewards_, plain.rewards_)
+    assert plain.tree_rewards_ is plain.rewards_
+    learner = "auto" if method == "matching" else LinearRegression()
+    known = given if method in ("ipw", "dr_normalized") else {"X": X}
+    alone = RewardEstimator(learner, method=method, random_state=0).fit(Y, T, **known)
+    pd.testing.assert_frame_equal(model.tree_rewards_, alone.rewards_)
+    assert not np.allclose(model.tree_rewards_, model.rewards_)
+    assert model.objective_value_ == pytest.approx(model.policy_tree_.score(X, model.tree_rewards_))
+    assert model.score(Y, T, X=X, propensity=propensity) == pytest.approx(
+        model.policy_tree_.score(X, model.reward_estimator_.predict_rewards(Y, T, **given))
+    )
+    best = np.where(X["x0"] > 0, "b", "a")
+    assert (model.predict(X) == best).mean() > 0.75  # ipw is noisy here
+
+
+def test_near_ties_are_those_of_the_rewards_that_the_tree_was_found_for(trial):
+    X, T, Y, propensity = trial
+    model = DRPolicyTree(LinearRegression(), method="ipw", max_depth=1, min_samples_per_treatment=0, random_state=0)
+    model.fit(Y, T, X=X, propensity=propensity)
+    ties = near_ties(model, X, epsilon=0.0)
+    assert ties.objective == pytest.approx(model.objective_value_)
+
+
+def test_methods_that_have_no_meaning_are_refused_before_models_are_fitted(trial):
+    X, T, Y, propensity = trial
+    for method, words in (("weights", "method must be .*; got 'weights'"), ("instrument", "without saying where")):
+        with pytest.raises(InputError, match=words):
+            DRPolicyTree(method=method).fit(Y, T, X=X, propensity=propensity)

@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from policytree import DRPolicyTree, RewardEstimator, Study, heterogeneity_test, policy_value
 from policytree.exceptions import InputError
 from policytree.study import MayBeMissing
+from policytree.weighting import MatchingRewards
 
 
 class Doubling:
@@ -137,3 +138,43 @@ def test_estimators_of_econml(kind, rng):
     tree = DRPolicyTree(rewards=RewardEstimator(made, cv=2, random_state=0), max_depth=1, random_state=0)
     tree.fit(Y, T, X=X, propensity=0.5)
     assert tree.tree_.feature[0] == 0 and abs(tree.tree_.threshold[0]) < 0.7
+
+
+def test_matching_is_a_method_and_an_outcome_model(trial):
+    model = RewardEstimator(method="matching", random_state=0).fit(**trial)
+    again = RewardEstimator(MatchingRewards(random_state=0), method="regression", random_state=0).fit(**trial)
+    x = trial["X"]
+    gain = model.rewards_["c"] - model.rewards_["a"]
+    assert np.corrcoef(gain, 4 * x[:, 0])[0, 1] > 0.9
+    assert list(model.rewards_.columns) == ["a", "b", "c"] and model.propensity_ is None
+    for fold, of_fold in enumerate(model.repeats_[0].regression.models):  # nobody is matched to his own fold
+        held_out = model.folds_ == fold
+        expected = of_fold.model.predict_outcomes(X=x[held_out])
+        np.testing.assert_allclose(model.rewards_[held_out], expected)
+        assert of_fold.model.rewards_.shape == ((~held_out).sum(), 3)
+    new = model.predict_rewards(trial["Y"][:5], trial["T"][:5], X=x[:5])
+    np.testing.assert_allclose(new, model.predict_outcomes(X=x[:5]))
+    assert np.corrcoef(again.rewards_["c"], model.rewards_["c"])[0, 1] > 0.95
+    few = RewardEstimator(MatchingRewards(1), method="matching", random_state=0).fit(**trial).rewards_
+    assert set(few.iloc[0]) != set(model.rewards_.iloc[0])
+
+
+def test_doubly_robust_rewards_by_matching_average_to_the_truth(trial):
+    model = RewardEstimator(MatchingRewards(), random_state=0).fit(**trial, propensity=[1 / 3] * 3)
+    gain = policy_value("c", model.rewards_[trial["X"][:, 0] > 0], baseline="a")
+    truth = 4 * trial["X"][trial["X"][:, 0] > 0, 0].mean()
+    assert abs(gain.value - truth) < 3 * gain.standard_error
+
+
+def test_matching_refuses_in_a_sentence(trial):
+    gaps = {**trial, "X": np.where(np.arange(240)[:, None] == 3, np.nan, trial["X"])}
+    bare = {k: v for k, v in trial.items() if k != "X"}
+    for learner, data, words in (
+        ("auto", gaps, "MatchingRewards takes no missing values"),
+        ("auto", bare, "method='matching' needs covariates by which people are alike; pass X or W"),
+        (LinearRegression(), trial, "leave model_regression at 'auto', or make it a MatchingRewards; got LinearReg"),
+        (MatchingRewards(200), trial, "Treatment a has .* rows to match to, fewer than n_neighbors=200"),
+        ("auto", {**trial, "propensity": [1 / 3] * 3}, "method='matching' does not use propensity"),
+    ):
+        with pytest.raises(InputError, match=words):
+            RewardEstimator(learner, method="matching", random_state=0).fit(**data)

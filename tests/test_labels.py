@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import PolicyTree
+from policytree import PolicyTree, StudyReport
 from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.serialization import save_text, to_json
 from policytree.trees.labels import Label, as_labels, humanized, labelled, read_labels
 from policytree.trees.text import export_text
-from tests.cli.running import refused, run
+from tests.cli.running import design, refused, run
 
 FILE = 'name,label,unit,values\nage_yrs,"Age, at entry",years,\nsex,,,0=female; 1=male\narm,,,1=Drug;0=Placebo\n'
 
@@ -85,9 +85,7 @@ def test_a_file_that_holds_no_labels_is_refused_with_its_line(text, message, tmp
 
 
 def test_labels_that_fit_nothing_are_refused(tree, tmp_path):
-    with pytest.raises(
-        InputError, match="labels name 'agge', and none of the tree's columns, which are 'age_yrs', 'sex'"
-    ):
+    with pytest.raises(InputError, match="labels name 'agge', and none of the columns, which are 'age_yrs', 'sex'"):
         PolicyTreeDisplay.from_tree(tree, labels={"agge": "Age"})
     with pytest.raises(InputError, match="labels must be 'humanize', the path of a file, or a mapping"):
         as_labels({"age": 3})
@@ -111,3 +109,60 @@ def test_the_command_prints_what_is_copied_with_the_picture(tree, tmp_path):
     assert code == 0 and "Age (years)" in out and "Sex = " not in out
     refused(run("plot", saved, "-o", tmp_path / "tree.pdf", "--width", "wide"), "width must be 'column', 'page' or")
     refused(run("plot", saved, "-o", tmp_path / "tree.pdf", "--labels", tmp_path / "no.csv"), "cannot be read")
+
+
+def labelled_report(**labels):
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(
+        {
+            "age_yrs": rng.integers(20, 80, 300), "sex": rng.integers(0, 2, 300), "stage": rng.integers(1, 4, 300),
+            "site": rng.choice(["A", "B"], 300),
+        }
+    )  # fmt: skip
+    gain = np.where(X["sex"] == 1, X["age_yrs"] - 50.0, -1.0)
+    T = rng.choice(["drug", "none"], 300)
+    Y = pd.Series(gain * (T == "drug") + rng.normal(size=300), name="pain_score")
+    model = PolicyTree(max_depth=2).fit(X, pd.DataFrame({"drug": gain, "none": np.zeros(300)}))
+    return StudyReport(model, Y, pd.Series(T, name="arm"), X=X, about={"labels": labels}), X
+
+
+def test_a_report_is_in_words_and_its_tree_in_names(tmp_path):
+    report, X = labelled_report(
+        age_yrs=Label("Age", "years"), sex=Label(values={"0": "female", "1": "male"}),
+        pain_score=Label("pain", "points"),
+        stage=Label("Stage", values={"1": "I", "2": "II", "3": "III"}), site=Label("Clinic", values={"A": "Aachen"}),
+    )  # fmt: skip
+    text, page = " ".join(report.to_text().split()), report.to_html()
+    assert "Sex = female?" in text and "Age (years) ≤ " in text and "give none" in text
+    assert "pain, points" in text and "pain_score" not in text
+    assert '"feature": "Sex"' in page and '"value": "female"' in page, "the questionnaire asks in words"
+    rows = ["Age (years)", "Clinic=Aachen", "Clinic=B", "Sex=female", "Sex=male"]
+    people = dict(report.tables())["Covariates by treatment"]
+    assert sorted(people.index) == [*rows, "Stage=I", "Stage=II", "Stage=III", "n"]
+    assert [feature.name for feature in report.tree.features] == [*X]
+
+
+def test_a_report_refuses_labels_that_it_could_not_show():
+    with pytest.raises(InputError, match="labels name 'agge', and none of the columns, which are 'age_yrs', 'sex'"):
+        labelled_report(agge="Age")
+    with pytest.raises(InputError, match="labels name values of the treatment 'arm'"):
+        labelled_report(arm=Label("Arm", values={"drug": "Aspirin"}))
+    report, _ = labelled_report(arm="regimen")
+    assert "regimen, 2 treatments" in report.to_text()
+
+
+def test_design_takes_labels(tmp_path):
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"age_yrs": rng.integers(20, 80, 200), "sex": rng.integers(0, 2, 200)})
+    arm = rng.choice(["drug", "none"], 200)
+    y = np.where(X["sex"] == 1, 1.0, -1.0) * (arm == "drug") + 0.1 * rng.normal(size=200)
+    X.assign(group=arm, y=y).to_csv(tmp_path / "trial.csv", index=False)
+    (tmp_path / "labels.csv").write_text(FILE.replace("arm,,,1=Drug;0=Placebo\n", ""))
+    options = ("--treatment", "group", "--no-value", "--cv", "2", "--max-depth", "1", "--labels")
+    code, out, err = design(tmp_path / "trial.csv", tmp_path / "out", *options, tmp_path / "labels.csv")
+    assert code == 0 and "Sex = female?" in out, err
+    saved = (tmp_path / "out" / "tree.json").read_text()
+    assert '"sex"' in saved and "female" not in saved, "predict reads the columns' names"
+    assert "Sex=female" in (tmp_path / "out" / "people.csv").read_text()
+    code, _, err = design(tmp_path / "trial.csv", tmp_path / "no", *options, tmp_path / "none.csv")
+    assert code == 2 and "cannot be read" in err

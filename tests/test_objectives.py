@@ -19,7 +19,6 @@ from policytree.objectives import FScore, MonotoneObjective, OmegaFScore, Partia
 from policytree.objectives.accuracy import BalancedAccuracy
 from policytree.objectives.auc import AUC
 from policytree.objectives.registry import resolve_objective
-from policytree.plotting import ROCHullDisplay
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers.core import limits
 from policytree.solvers.exact.direct import solve_direct
@@ -235,13 +234,13 @@ def test_guessed_thresholds_are_within_the_best(labelled):
 def test_the_curve_of_training_rows_is_its_hull(labelled):
     X, y, w = labelled
     tree = fitted("auc", labelled)
-    display = ROCHullDisplay.from_estimator(tree, X, y, sample_weight=w)
+    display = tree.plot_roc(X, y, sample_weight=w)
     x, height = display.line_.get_data()
     assert len(x) == tree.get_n_leaves() + 1
     slopes = np.diff(height) / np.maximum(np.diff(x), 1e-12)
     assert (np.diff(slopes) <= 1e-9).all()
     assert display.curve.area == pytest.approx(tree.score(X, y, w))
-    again = ROCHullDisplay.from_estimator(fitted(PartialAUC(0.2), labelled), X, y, name="left", ax=display.ax_)
+    again = fitted(PartialAUC(0.2), labelled).plot_roc(X, y, name="left", ax=display.ax_)
     assert [text.get_text() for text in again.ax_.get_legend().get_texts()][1].startswith("left (AUC")
     assert again.line_.get_color() != display.line_.get_color()
 
@@ -249,7 +248,7 @@ def test_the_curve_of_training_rows_is_its_hull(labelled):
 def test_no_curve_of_one_class(labelled):
     X, y, _ = labelled
     with pytest.raises(InputError, match="one class only"):
-        ROCHullDisplay.from_estimator(fitted("auc", labelled), X[y == "a_fine"], y[y == "a_fine"])
+        fitted("auc", labelled).plot_roc(X[y == "a_fine"], y[y == "a_fine"])
 
 
 # --- buckets ---

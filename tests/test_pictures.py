@@ -15,15 +15,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-from policytree import BornAgainTree, CostSensitiveTreeClassifier, DRPolicyTree, OptimalTreeClassifier, PolicyTree
+from policytree import (
+    BornAgainTree,
+    CostSensitiveTreeClassifier,
+    DRPolicyTree,
+    OptimalTreeClassifier,
+    PolicyTree,
+    RewardEstimator,
+)
 from policytree.common.safe_text import visible
 from policytree.diagnostics import balance_table
 from policytree.exceptions import BalanceWarning, InputError
-from policytree.plotting import CovariateBalanceDisplay, OverlapDisplay, PartitionDisplay, PolicyValueDisplay
+from policytree.plotting.diagnostics import CovariateBalanceDisplay, OverlapDisplay
 from policytree.plotting.partition import partition
 from policytree.plotting.svg import to_svg
+from policytree.plotting.values import PolicyValueDisplay
 from policytree.report.drawing import DRAWN
 from policytree.trees.short_thresholds import shortest_between, with_short_thresholds
 
@@ -179,7 +188,7 @@ def test_a_map_gives_every_point_what_the_tree_gives(table, fitted):
     for (x, y), arm in zip(points, given_arm, strict=True):
         inside = [f[4] for f in data["fields"] if f[0] < x <= f[1] and f[2] < y <= f[3]]
         assert inside == [arm]
-    display = PartitionDisplay.from_estimator(fitted, X)
+    display = fitted.plot_partition(X)
     assert sum(isinstance(p, Rectangle) for p in display.ax_.patches) == fitted.get_n_leaves()
 
 
@@ -188,7 +197,7 @@ def test_other_trees_have_no_map(table):
     model = PolicyTree(max_depth=1).fit(X, rewards)
     assert partition(model.tree_, model.encoder_.encode(X)) is None
     with pytest.raises(InputError, match="this one asks about income"):
-        PartitionDisplay.from_estimator(model, X)
+        model.plot_partition(X)
 
 
 # Forests
@@ -242,7 +251,7 @@ def trial():
 def test_displays_take_a_policy_tree_and_draw_no_bars_of_known_chances(trial):
     X, T, Y = trial
     known = DRPolicyTree(LinearRegression(), cv=2, random_state=0).fit(Y, T, X=X[["age"]], propensity=0.5)
-    display = OverlapDisplay.from_estimator(known, T)
+    display = known.reward_estimator_.plot_overlap(T)
     assert all(not ax.patches for ax in display.axes_) and all(len(ax.lines) == 1 for ax in display.axes_)
     estimated = DRPolicyTree(LinearRegression(), DummyClassifier(strategy="prior"), cv=3, random_state=1)
     with warnings.catch_warnings():
@@ -250,8 +259,8 @@ def test_displays_take_a_policy_tree_and_draw_no_bars_of_known_chances(trial):
         estimated.fit(Y, T, X=X[["age"]])
         propensity = estimated.reward_estimator_.propensity_ * np.linspace(0.6, 1.0, 200)[:, None]
         assert all(len(ax.patches) == 2 for ax in OverlapDisplay(propensity, T).plot().axes_)
-    with pytest.raises(InputError, match="RewardEstimator or DRPolicyTree; got PolicyTree"):
-        OverlapDisplay.from_estimator(PolicyTree(), T)
+    with pytest.raises(NotFittedError):
+        RewardEstimator().plot_overlap(T)
 
 
 def test_overlap_and_balance_fit_a_phone_with_long_names(trial):
@@ -280,7 +289,7 @@ def test_overlap_and_balance_fit_a_phone_with_long_names(trial):
 def test_balance_shows_one_level_of_a_binary(trial):
     X, T, Y = trial
     model = DRPolicyTree(LinearRegression(), cv=2, random_state=0).fit(Y, T, X=X[["age"]], propensity=0.5)
-    display = CovariateBalanceDisplay.from_estimator(model, T, X)
+    display = model.reward_estimator_.plot_balance(T, X)
     names = sorted(tick.get_text() for tick in display.ax_.get_yticklabels())
     assert names == ["age", "sex=f", "town=A", "town=B", "town=C"]
     assert len(display.ax_.collections) == 1, "nothing was weighted where everybody had the same chances"

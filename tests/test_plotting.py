@@ -9,7 +9,7 @@ import pytest
 
 from policytree import PolicyTree, leaf_summary
 from policytree.exceptions import InputError
-from policytree.plotting import PolicyValueDisplay
+from policytree.plotting.values import PolicyValueDisplay
 
 
 @pytest.fixture(autouse=True)

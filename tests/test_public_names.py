@@ -10,7 +10,7 @@ import policytree
 from tests.api_pages import HOMES, PAGES, listed
 
 #: Of all public packages together. The aim is fewer than 90 (issue 53, item 4); nobody raises it.
-MOST_NAMES = 100
+MOST_NAMES = 89
 
 
 def names_of(home: str) -> set[str]:

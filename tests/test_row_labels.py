@@ -192,7 +192,7 @@ def test_stages_pair_people_by_label(study):
 def test_nothing_public_pairs_rows_by_itself():
     """Every public function and method of several columns is decorated, but for files, dask and leaf statistics."""
     exempt = {
-        "About", "encode", "stream_rewards", "streamed_leaf_summary", "streamed_policy_values", "InstrumentalVariable",
+        "About", "encode", "stream_rewards", "InstrumentalVariable",
         "SurvivalModel",
     }  # fmt: skip
     seen, bare = 0, []

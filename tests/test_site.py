@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 import policytree
-from tests.api_pages import listed
+from tests.api_pages import HOMES, listed
 
 DOCS = Path(policytree.__file__).parents[1] / "docs"
 HOW_TO = sorted((DOCS / "scripts" / "how_to").glob("*.py"))
@@ -178,6 +178,16 @@ def test_benchmark_tables_refuse_what_does_not_exist(monkeypatch):
         tables.chosen(table, ["c"], None, "here")
     with pytest.raises(ValueError, match="no row"):
         tables.chosen(table, None, "^z", "here")
+
+
+def test_the_index_has_a_sentence_for_every_public_name(monkeypatch):
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS / "extensions")
+    rows = importlib.import_module("api_index").index_rows()
+    assert {(package, name) for name, package, _ in rows} == {
+        (home, name) for home in HOMES for name in {*importlib.import_module(home).__all__} - {"__version__"}
+    }
+    assert [name for name, _, what in rows if not what.endswith(".") or "\n" in what or ":`" in what] == []
 
 
 def test_tables_group_rows_and_write_numbers_out(monkeypatch):

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 
 from policytree import OptimalTreeClassifier, RewardEstimator, Study
 from policytree.data import sources
-from policytree.encoded import encode, predict_to_file, reward_job, stream_rewards
+from policytree.encoded import encode, reward_job, stream_rewards
 from policytree.encoded.reading import positions
 from policytree.exceptions import InputError
 from tests.streamed import to_learn
@@ -121,10 +121,10 @@ def test_copied_columns_may_be_of_any_type(files, tmp_path):
     when = pa.array(np.arange(N) * 1000, pa.timestamp("ms"))
     paths = files(x=[x, x], y=[y, y], when=[when, when.cast(pa.timestamp("us"))], many=[pa.array([[1]] * N)] * 2)
     tree = OptimalTreeClassifier(max_depth=1).fit(pd.DataFrame({"x": x.to_numpy()}), y.to_numpy())
-    out = predict_to_file(tree, paths, tmp_path / "out.parquet", keep=["when", "many"])
+    out = tree.predict_to_file(paths, tmp_path / "out.parquet", keep=["when", "many"])
     assert parquet.read_table(out).column("when").to_pylist() == when.to_pylist() * 2
     with pytest.raises(InputError, match="several types cannot be read"):
-        predict_to_file(tree, files(x=[x, x], when=[when, pa.array([[1]] * N)]), tmp_path / "out.csv", keep=["when"])
+        tree.predict_to_file(files(x=[x, x], when=[when, pa.array([[1]] * N)]), tmp_path / "out.csv", keep=["when"])
 
 
 def test_a_filter_of_a_dataset_holds(files, tmp_path):

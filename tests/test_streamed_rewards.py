@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from policytree import PolicyTree, RewardEstimator, Study
-from policytree.encoded import encode, reward_job, stream_rewards, streamed_policy_values
+from policytree.encoded import encode, reward_job, stream_rewards
 from policytree.encoded.draws import SAMPLE, Smallest, folds_of, held_out_of, random_bits
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.study import Label, Offered, Population, Rewards
@@ -277,7 +277,7 @@ def test_from_files_to_a_tree_and_its_held_out_value(rng, tmp_path):
     data = encode(scores.learning, directory=tmp_path / "codes")
     tree = PolicyTree(max_depth=1).fit(data)
     assert tree.tree_.threshold[0] == 4.5
-    value = streamed_policy_values(tree, scores.held_out).set_index(["rule", "less"])
+    value = tree.streamed_values(scores.held_out).set_index(["rule", "less"])
     assert value.loc[("policy", ""), "n"] == scores.n_held_out
     assert value.loc[("policy", ""), "lower"] < 0.5 < value.loc[("policy", ""), "upper"]
 
@@ -340,6 +340,7 @@ def test_what_cannot_be_scored_is_refused(rows, tmp_path):
         ({"estimator": RewardEstimator(n_repeats=2)}, "cross-fitted once"),
         ({"estimator": RewardEstimator(estimand="overlap")}, "about all rows"),
         ({"estimator": RewardEstimator(method="ipw_normalized")}, "row by row"),
+        ({"estimator": RewardEstimator(method="matching")}, "row by row"),
         ({"estimator": RewardEstimator(method="magic")}, "method must be 'dr', 'dr_normalized'"),
         ({"estimator": RewardEstimator(cv=2, min_propensity=0.4)}, "min_propensity must lie"),
         ({"covariates": None}, r"name them: covariates=\[...\]. Columns without another role are x, town, z, w,"),

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from policytree import PolicyTree, Study, leaf_summary, policy_value
-from policytree.encoded import streamed_leaf_summary, streamed_policy_values
 from policytree.exceptions import InputError
 from policytree.study import Label, Rewards
 
@@ -39,8 +38,11 @@ def judged(rows, **roles) -> Study:
 def test_values_are_those_in_memory(rows, trees, weights, groups, batch_rows):
     ask = {"groups": None if groups is None else rows[groups]}
     ask["sample_weight"] = None if weights is None else rows[weights]
-    table = streamed_policy_values(trees, judged(rows, weights=weights, cluster=groups), batch_rows=batch_rows)
-    policies = {name: tree.predict(rows[["x", "town"]]) for name, tree in trees.items()}
+    table = trees["one"].streamed_values(
+        judged(rows, weights=weights, cluster=groups), rivals={"two": trees["two"]}, batch_rows=batch_rows
+    )
+    named = {"policy": trees["one"], "two": trees["two"]}
+    policies = {name: tree.predict(rows[["x", "town"]]) for name, tree in named.items()}
     policies |= {"always a": np.full(len(rows), "a"), "always b": np.full(len(rows), "b")}
     assert len(table) == 4 + 5
     for row in table.itertuples():
@@ -54,7 +56,7 @@ def test_values_are_those_in_memory(rows, trees, weights, groups, batch_rows):
 
 def test_no_number_depends_on_batches_or_order(rows, trees):
     found = [
-        streamed_policy_values(trees["two"], judged(rows.sample(frac=1, random_state=k), weights="w"), batch_rows=size)
+        trees["two"].streamed_values(judged(rows.sample(frac=1, random_state=k), weights="w"), batch_rows=size)
         for k, size in enumerate([1, 11, 500])
     ]
     pd.testing.assert_frame_equal(found[0], found[1], check_exact=True)
@@ -77,7 +79,12 @@ def test_what_cannot_be_judged_is_refused(rows, trees):
     ]:
         ask = {"policies": trees["two"], "source": rows} | change
         with pytest.raises(InputError, match=match):
-            streamed_policy_values(ask.pop("policies"), judged(ask.pop("source"), **ask))
+            ask.pop("policies").streamed_values(judged(ask.pop("source"), **ask))
+
+
+def test_a_rival_has_a_name_of_its_own(rows, trees):
+    with pytest.raises(InputError, match="rivals names 'policy', as this tree is called"):
+        trees["one"].streamed_values(judged(rows), rivals={"policy": trees["two"]})
 
 
 @pytest.mark.parametrize("weights", [None, "w"])
@@ -89,15 +96,15 @@ def test_leaves_are_those_in_memory(rows, trees, weights, groups, batch_rows, he
     ask["sample_weight"] = None if weights is None else rows[weights]
     for tree in trees.values():
         study = judged(rows, treatment="got", weights=weights, cluster=groups)
-        found = streamed_leaf_summary(tree, study, held_out=held_out, batch_rows=batch_rows)
+        found = tree.streamed_leaves(study, held_out=held_out, batch_rows=batch_rows)
         expected = leaf_summary(tree, rows[["x", "town"]], rows[["a", "b"]], T=rows.got, held_out=held_out, **ask)
         pd.testing.assert_frame_equal(found, expected, rtol=1e-8, check_index_type=False)
 
 
 def test_no_leaf_depends_on_batches_or_order(rows, trees):
     found = [
-        streamed_leaf_summary(
-            trees["two"], judged(rows.sample(frac=1, random_state=k), weights="w"), held_out=True, batch_rows=size
+        trees["two"].streamed_leaves(
+            judged(rows.sample(frac=1, random_state=k), weights="w"), held_out=True, batch_rows=size
         )
         for k, size in enumerate([3, 500])
     ]  # fmt: skip
@@ -117,7 +124,7 @@ def test_leaves_that_cannot_be_judged_are_refused(rows, trees):
     ]:
         ask = {"source": rows} | change
         with pytest.raises(InputError, match=match):
-            streamed_leaf_summary(trees["one"], judged(ask.pop("source"), **ask))
+            trees["one"].streamed_leaves(judged(ask.pop("source"), **ask))
 
 
 @pytest.mark.parametrize("groups", [None, "who"])
@@ -127,18 +134,18 @@ def test_the_unit_of_weights_does_not_matter(rows, trees, groups):
     rows = rows.assign(u=np.linspace(0.0, 2.0, len(rows)), who=np.arange(len(rows)) // 3)
     more = {"batch_rows": 50}
     study = judged(rows, weights="u", cluster=groups)
-    expected = streamed_policy_values(tree, study, **more)
-    leaves = streamed_leaf_summary(tree, study, held_out=True, **more)
+    expected = tree.streamed_values(study, **more)
+    leaves = tree.streamed_leaves(study, held_out=True, **more)
     for unit in (2.0**-640, 2.0**300):
         scaled = judged(rows.assign(u=rows.u * unit), weights="u", cluster=groups)
-        pd.testing.assert_frame_equal(streamed_policy_values(tree, scaled, **more), expected)
-        pd.testing.assert_frame_equal(streamed_leaf_summary(tree, scaled, held_out=True, **more), leaves)
+        pd.testing.assert_frame_equal(tree.streamed_values(scaled, **more), expected)
+        pd.testing.assert_frame_equal(tree.streamed_leaves(scaled, held_out=True, **more), leaves)
     assert (expected.standard_error > 0).all()
 
 
 def test_squares_beyond_floats_are_one_sentence(rows, trees):
     tree = next(iter(trees.values()))
     huge = rows.assign(**{name: rows[name] * 1e160 for name in ("a", "b")})
-    for judge in (streamed_policy_values, streamed_leaf_summary):
+    for judge in (tree.streamed_values, tree.streamed_leaves):
         with pytest.raises(InputError, match="too large to be added up"):
-            judge(tree, judged(huge))
+            judge(judged(huge))

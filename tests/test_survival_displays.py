@@ -5,8 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from policytree import Study
 from policytree.exceptions import InputError
-from policytree.plotting import KaplanMeierDisplay
+from policytree.plotting.survival import KaplanMeierDisplay
+from policytree.study import TimeToEvent
 from policytree.weighting.time_to_event.product_limit import product_limit
 
 
@@ -112,3 +114,19 @@ def test_times_that_are_all_zero_need_a_horizon():
         KaplanMeierDisplay.from_data(time, event, T)
     drawn = KaplanMeierDisplay.from_data(time, event, T, horizon=2.0)
     assert [curve.curve.share[0] for curve in drawn.curves] == pytest.approx([8 / 15, 7 / 15])
+
+
+def test_a_study_draws_its_curves():
+    time, event, T = follow_up()
+    table = pd.DataFrame({"days": time, "died": event.astype(int), "arm": T, "age": np.arange(len(time)) % 50})
+    outcome = TimeToEvent("days", event="died", horizon=120)
+    study = Study(table, treatment="arm", outcome=outcome, direction="maximize", unit="days")
+    display = study.plot_survival(level=0.9)
+    by_hand = KaplanMeierDisplay.from_data(time, event, T, horizon=120, level=0.9)
+    assert display.ax_.get_xlabel() == "days" and study.plot_survival(xlabel="time").ax_.get_xlabel() == "time"
+    for found, expected in zip(display.curves, by_hand.curves, strict=True):
+        assert found.name == expected.name
+        np.testing.assert_array_equal(found.at_risk, expected.at_risk)
+        np.testing.assert_array_equal(found.curve.lower, expected.curve.lower)
+    with pytest.raises(InputError, match="The outcome is 'age', no time to an event"):
+        Study(table, treatment="arm", outcome="age", direction="maximize", covariates=["days"]).plot_survival()

@@ -1,7 +1,7 @@
 """Second half of the Lalonde study: do estimators agree on who gains, and what survey controls do to the answer.
 
 Public interface used: cate_effects, RewardEstimator (estimand), overlap_table, crump_trimming,
-balance_table, OverlapDisplay, PolicyTree, policy_value.
+balance_table, PolicyTree, policy_value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from policytree import PolicyTree, RewardEstimator, policy_value
 from policytree.diagnostics import balance_table, crump_trimming, overlap_table
 from policytree.exceptions import BalanceWarning, OverlapWarning
-from policytree.plotting import OverlapDisplay
 from policytree.weighting import cate_effects
 
 SURVEYS = {"lalonde": "experiment", "lalonde-psid": "PSID", "lalonde-cps": "CPS"}
@@ -132,7 +131,7 @@ def survey_rows(study, label: str, data: dict, judge: dict, judged: pd.DataFrame
     unclipped = RewardEstimator(min_propensity=0.0, random_state=0).fit(**data)
     trimming = crump_trimming(unclipped.propensity_, data["T"])
     if label != "experiment":
-        display = OverlapDisplay(unclipped.propensity_, data["T"]).plot()
+        display = unclipped.plot_overlap(data["T"])
         display.figure_.suptitle(f"297 trained men and controls from {label}", fontsize=10)
         study.figure(display.figure_, f"overlap_{label}")
     everybody = np.ones(len(data["T"]), dtype=bool)

@@ -27,7 +27,7 @@ from policytree import (
     leaf_summary,
     policy_value,
 )
-from policytree.plotting import PolicyValueDisplay
+from policytree.plotting.values import PolicyValueDisplay
 from policytree.weighting import MatchingRewards, row_costs
 
 # Behrouz, Lecuyer, Rudin & Seltzer (2022): labels by estimated effect on 1978 earnings, and what a wrong label costs.

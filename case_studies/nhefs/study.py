@@ -1,9 +1,8 @@
 """NHEFS: what quitting smoking does to weight, for whom, and how sure one can be without an experiment.
 
-Public interface used: load_dataset, RewardEstimator, overlap_table, balance_table, OverlapDisplay,
-CovariateBalanceDisplay, policy_value, heterogeneity_test, DRPolicyTree, PolicyTree,
-cross_val_policy_value, held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden
-confounders in confounding.py.
+Public interface used: load_dataset, RewardEstimator, overlap_table, balance_table, policy_value,
+heterogeneity_test, DRPolicyTree, PolicyTree, cross_val_policy_value,
+held_out_rewards, honest_leaf_summary. Rankings are in priorities.py, hidden confounders in confounding.py.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from policytree import (
 from policytree.diagnostics import balance_table, overlap_table
 from policytree.evaluation.estimates import Estimate, influence_estimate
 from policytree.exceptions import BalanceWarning, InputError
-from policytree.plotting import CovariateBalanceDisplay, OverlapDisplay
 
 # Hernan and Robins (2020), "Causal Inference: What If", sections 12.1, 12.2 and 13.3: kilograms, 95% intervals, the
 # same 1,566 people. Nothing but the table "effects" uses them.
@@ -81,8 +79,8 @@ def show_overlap(study, data: Study, fitted: RewardEstimator) -> None:
         balance = balance_table(T, X=covariates, propensity=fitted.propensity_).droplevel(0)
     study.show("Those who smoke on less those who quit, standard deviations, before and after weighting:")
     study.table(balance, "balance", digits=2)
-    study.figure(OverlapDisplay.from_estimator(fitted, T).figure_, "overlap")
-    study.figure(CovariateBalanceDisplay.from_estimator(fitted, T, covariates).figure_, "balance")
+    study.figure(fitted.plot_overlap(T).figure_, "overlap")
+    study.figure(fitted.plot_balance(T, covariates).figure_, "balance")
 
 
 def show_effects(study, data: Study, fitted: RewardEstimator) -> None:

@@ -1,6 +1,6 @@
 """Sparse trees for six objectives, and accuracy against leaves, as in a paper of 2020.
 
-Public interface used: OptimalTreeClassifier with objectives, ROCHullDisplay. The paper is "Generalized and scalable
+Public interface used: OptimalTreeClassifier with objectives and plot_roc. The paper is "Generalized and scalable
 optimal sparse decision trees" (Lin, Zhong, Hu, Rudin and Seltzer, ICML 2020).
 """
 
@@ -21,7 +21,6 @@ from tables import read_table
 from policytree import OptimalTreeClassifier
 from policytree.exceptions import SearchWarning
 from policytree.objectives import PartialAUC, WeightedAccuracy
-from policytree.plotting import ROCHullDisplay
 
 PRICE, CUT_EVERY = 0.01, 50
 OBJECTIVES = {
@@ -86,7 +85,7 @@ def show_objectives(study) -> None:
     study.show(f"\nThe tree for the AUC\n{trees['AUC'].export_text()}\n\n{trees['AUC'].certificate()}")
     figure, axes = plt.subplots(2, 3, figsize=(13.5, 9.0), layout="constrained")
     for ax, (name, tree) in zip(axes.flat, trees.items(), strict=True):
-        ROCHullDisplay.from_estimator(tree, X, y, name=f"{tree.get_n_leaves()} leaves", ax=ax)
+        tree.plot_roc(X, y, name=f"{tree.get_n_leaves()} leaves", ax=ax)
         ax.set_title(name)
     study.figure(figure, "fourclass_roc")
 

@@ -9,6 +9,7 @@ import typer
 
 from policytree import __version__
 from policytree.cli.checking import check
+from policytree.cli.comparing import compare
 from policytree.cli.design import design
 from policytree.cli.evaluating import evaluate
 from policytree.cli.explaining import explain
@@ -48,7 +49,7 @@ def _root(
         typer.echo(ctx.get_help())
 
 
-for _command in (design, evaluate, predict, check, report, show, plot, explain, warmup):
+for _command in (design, evaluate, predict, check, compare, report, show, plot, explain, warmup):
     app.command(epilog=EXIT_CODES)(_command)
 
 

@@ -15,7 +15,7 @@ from policytree.cli.records import Job
 from policytree.cli.study import Origin, for_people, study_from_dataset, study_from_file, study_of_table
 from policytree.cli.study_options import StudyOptions
 from policytree.cli.tables import read_table, require_column
-from policytree.cli.tree_options import budget_costs, leaf_size_notes, n_people, tree_options, value_names
+from policytree.cli.tree_options import budget_costs, leaf_size_notes, method_notes, n_people, tree_options
 from policytree.common.option_words import typed_list
 from policytree.evaluation.policy_value.validation import SPLIT, fewest_rows, refuse_small_arms
 from policytree.exceptions import InputError
@@ -49,7 +49,8 @@ def begun(job: Job) -> tuple[Job, Study, Origin, Described]:
     study, origin = _study(job)
     _check_target(job, study)
     tree = tree_options(job.tree, study, origin.limits, job.honest or 0.0)
-    origin = origin.noting(*leaf_size_notes(tree, job.tree, study.population is not None))
+    of_leaves = leaf_size_notes(tree, job.tree, study.population is not None)
+    origin = origin.noting(*of_leaves, *method_notes(tree["method"]))
     control, chosen, named = chosen_control(job.control, study)
     job = replace(job, tree=tree, control=control)
     study = study.replace(
@@ -63,10 +64,9 @@ def begun(job: Job) -> tuple[Job, Study, Origin, Described]:
     if job.value:
         refuse_small_groups(origin.limits, study.table, study.observed.sample_weight)
     _refuse_covariates(study)
-    described = origin.described(study, job.command, chosen)
+    described = origin.described(study, job.command, chosen, job.labels)
     described = replace(described, check=_with_rare_levels(described.check, study, tree))
-    named_values = value_names(job.value_names, study.X)
-    described = replace(described, about=replace(described.about, value_names=named_values, **job.names))
+    described = replace(described, about=replace(described.about, **job.names))
     return job, study, origin, described
 
 

@@ -253,6 +253,16 @@ def design(
         float | None,
         _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="S"),
     ] = None,
+    method: Annotated[
+        str | None,
+        _option(
+            "The rewards that the tree is found for: dr (doubly robust, the default), ipw (inverse propensities), "
+            "regression (outcome models), matching (people who are alike), dr_normalized or ipw_normalized. Values are "
+            "doubly robust in any case.",
+            _TREE,
+            metavar="NAME",
+        ),
+    ] = None,
     solver: Annotated[
         str | None,
         _option(
@@ -327,12 +337,13 @@ def design(
     treatment_label: Annotated[
         str | None, _option("What the report calls the treatment. Default: its column.", _RUN, metavar="TEXT")
     ] = None,
-    value_names: Annotated[
-        list[str] | None,
+    labels: Annotated[
+        str | None,
         _option(
-            "What 0 and 1 mean in a covariate of zeros and ones, for the report: once for each such covariate.",
+            "What the report calls columns and values: a CSV file with the columns name, label, unit, values "
+            "(0=female; 1=male); or humanize, for names made readable.",
             _RUN,
-            metavar="COLUMN=ZERO,ONE",
+            metavar="FILE|humanize",
         ),
     ] = None,
     as_json: Annotated[
@@ -380,6 +391,7 @@ def design(
         "max_share": max_share,
         "min_share": min_share,
         "time_limit": time_limit,
+        "method": method,
         "solver": solver,
         "guesses": guesses,
         "n_jobs": jobs,
@@ -389,14 +401,14 @@ def design(
             from policytree.cli.job import run
         else:
             from policytree.cli.regimes.job import run
-    labels = {"title": title, "outcome": outcome_label, "unit": unit, "treatment": treatment_label}
+    named = {"title": title, "outcome": outcome_label, "unit": unit, "treatment": treatment_label}
     run(
         Job(
             data, dataset, data_dir, options, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
             validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
             control=control, stability=stability, json=as_json,
-            names={name: text for name, text in labels.items() if text is not None},
-            value_names=tuple(value_names or ()), target_people=target_people, study_column=study_column,
+            names={name: text for name, text in named.items() if text is not None},
+            labels=labels, target_people=target_people, study_column=study_column,
             person=person, stage=stage, lost=lost_column, history=history,
             reading=reading,
         )

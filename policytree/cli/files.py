@@ -110,7 +110,9 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
         shown = next(block for block in report.content.section("tree").blocks if isinstance(block, Picture))
         limits = tuple(shown.data["limits"])
         fragile = {int(leaf): text for leaf, text in shown.data["fragile"].items()}
-        display = PolicyTreeDisplay(report.tree, values, fragile).plot(title=title, unit="rows", limits=limits)
+        display = PolicyTreeDisplay(from_dict(shown.data["tree"]), values, fragile).plot(
+            title=title, unit="rows", limits=limits
+        )
         files = {f"tree.{kind}": picture(display.figure_, kind) for kind in ("png", "pdf")}
     files |= {
         "tree.json": _json(job, result, report),

@@ -276,11 +276,11 @@ def _target(fitted: Fitted) -> list[Any]:
 
 def _path(job: Job, fitted: Fitted) -> Any:
     """The best trees of all budgets, on the rows that chose the tree."""
-    tree = {name: value for name, value in job.tree.items() if name not in ("constraints", "time_limit")}
+    tree = {name: value for name, value in job.tree.items() if name not in ("constraints", "method", "time_limit")}
     limit = job.tree["time_limit"] if job.tree["time_limit"] is not None else PATH_SECONDS
     tree |= _size(fitted.estimator)
     estimator = PolicyTree(direction=fitted.study.ways.way, time_limit=limit, **tree)
-    return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.rewards_, **_rows(fitted))
+    return budget_path(estimator, fitted.study.X.iloc[fitted.learning], fitted.estimator.tree_rewards_, **_rows(fitted))
 
 
 def _size(model: DRPolicyTree) -> dict[str, Any]:
@@ -295,7 +295,7 @@ def _not_asked(job: Job, fitted: Fitted, unseen: list[str], further: dict[str, s
     tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
     rows, given = fitted.learning, _rows(fitted)
     without, full = (
-        clone(tree).fit(study.table[names].iloc[rows], model.rewards_, **given)
+        clone(tree).fit(study.table[names].iloc[rows], model.tree_rewards_, **given)
         for names in ([*study.covariates], [*study.covariates, *unseen])
     )
     price = (full.objective_value_ - without.objective_value_) * (1.0 if study.ways.way == "maximize" else -1.0)
@@ -321,8 +321,8 @@ def _front(job: Job, fitted: Fitted) -> ParetoPath:
     tree = without_limits(model).set_params(**_size(model))
     tree.set_params(time_limit=PATH_SECONDS if seconds is None else seconds, verbose=0)
     outcome = model.outcome_estimators_[name].rewards_, fitted.study.further_outcomes[name]
-    rows = _rows(fitted)
-    return pareto_path(tree, fitted.study.X.iloc[fitted.learning], model.rewards_, outcomes={name: outcome}, **rows)
+    rows, X = _rows(fitted), fitted.study.X.iloc[fitted.learning]
+    return pareto_path(tree, X, model.tree_rewards_, outcomes={name: outcome}, **rows)
 
 
 def _rows(fitted: Fitted) -> dict[str, Any]:

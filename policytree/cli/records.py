@@ -42,7 +42,7 @@ class Job:
     stability: int | None = None
     json: bool = False
     names: Mapping[str, Any] = field(default_factory=dict)
-    value_names: tuple[str, ...] = ()
+    labels: str | None = None
     target_people: str | None = None
     study_column: str | None = None
     person: str | None = None

@@ -23,7 +23,7 @@ from policytree.cli.outcomes import (
 from policytree.cli.propensities import propensity_of
 from policytree.cli.reading import Reading
 from policytree.cli.reading import remedy as reading_remedy
-from policytree.cli.study_options import KINDS, StudyOptions, option, refuse_unnamed
+from policytree.cli.study_options import COLUMN, KINDS, StudyOptions, option, refuse_unnamed
 from policytree.cli.tables import AS_IT_IS, by_treatment, column_names, read_table, require_column
 from policytree.common.number_texts import OTHER, UNITS, number_of, unread
 from policytree.common.option_words import comma_list, typed_list
@@ -48,12 +48,15 @@ UNNAMED = (
     "chosen."
 )
 # Options that say how outcomes and treatments were observed, beside --event; a saved tree keeps them by these names.
-OUTCOME_OPTIONS = (
-    *(each for each in KINDS["TimeToEvent"].values() if each != "event"),
-    "missing_outcome",
-    "instrument",
+_ELSEWHERE = ("event", "treatment", "target_people")
+OUTCOME_OPTIONS = tuple(
+    dict.fromkeys(each for named in KINDS.values() for each in named.values() if each not in _ELSEWHERE)
 )
-GAPLESS = ("treatment", "outcome", "cluster", "weights", "event_column", "entry_column", "instrument")
+# Options that name one column each, which has a value in every row and is no covariate.
+_OF_ONE_COLUMN = {each.name for each in fields(StudyOptions) if each.metadata["metavar"] == COLUMN}
+GAPLESS = (
+    "treatment", "outcome", "cluster", "weights", *(each for each in OUTCOME_OPTIONS if each in _OF_ONE_COLUMN),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,13 +93,14 @@ class Origin:
         """The same with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def described(self, study: Study, command: str = "", control: str = "") -> Described:
-        """The study as a report sees it, its data checked; ``command`` and ``control`` as in :class:`About`."""
+    def described(self, study: Study, command: str = "", control: str = "", labels: str | None = None) -> Described:
+        """The study as a report sees it, its data checked; other arguments as in :class:`About`."""
         takers = [f"{self.taker_cost:g} per taker of {study.treatments[1]}"] if self.taker_cost else []
         costs = [study.costs_text, *takers, *(f"offer {label} {cost}" for label, cost in self.offer_costs.items())]
         about = About(
-            source=self.source, notes=self.notes, command=command, control=control, costs=", ".join(filter(None, costs))
-        )
+            source=self.source, notes=self.notes, command=command, control=control,
+            costs=", ".join(filter(None, costs)), labels=labels,
+        )  # fmt: skip
         described = Described.of(study, about)
         findings = by_severity([*described.check.findings, *_findings_beside(study)])
         return replace(described, check=replace(described.check, findings=findings))

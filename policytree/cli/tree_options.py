@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from policytree.cli.first_checks import MOST_DIGITS, depth_of
 from policytree.cli.limits import Limits
@@ -23,7 +21,8 @@ from policytree.study.study import Study
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
     "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
-    "budget", "budget_costs", "max_share", "min_share", "time_limit", "solver", "guesses",
+    "budget", "budget_costs", "max_share", "min_share", "time_limit", "method", "solver",
+    "guesses",
 )  # fmt: skip
 EXACT_NOT_NEEDED = {"repeated_features": "charged", "categories": LEVELS}
 CONSTRAINED = ("max_expected_cost", "budget", "max_share", "min_share")  # of ASKED: they become constraints
@@ -69,7 +68,7 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    named |= tree_size(options) | _search(options)
+    named |= tree_size(options) | {"method": _method(options["method"])} | _search(options)
     constraints = [*_constraints(options), *limits.constraints]
     options = {name: value for name, value in options.items() if name not in CONSTRAINED}
     sizes = smallest_leaves(options, study, judging)
@@ -116,6 +115,19 @@ def _constraints(options: dict) -> list[Constraint]:
     return found
 
 
+def _method(text: str | None) -> str:
+    """The rewards that the tree is found for, by their name."""
+    if text is None:
+        return "dr"
+    from policytree.weighting.registry import SCHEMES
+    from policytree.weighting.reward_arguments import MATCHING
+
+    known = [*SCHEMES, MATCHING]
+    if text not in known:
+        raise InputError(f"--method must be one of {', '.join(known)}; got {quoted(text)}.")
+    return text
+
+
 def _search(options: dict) -> dict[str, Any]:
     """The solver and the guesses, by their names."""
     if options["solver"] is options["guesses"] is None:
@@ -135,30 +147,6 @@ def _search(options: dict) -> dict[str, Any]:
             f"--guesses must be some of {known}, with commas between them, or all; got {quoted(options['guesses'])}."
         )
     return {"solver": solver, "guesses": names[0] if len(names) == 1 else names}
-
-
-def value_names(texts: Sequence[str], X: pd.DataFrame) -> dict[str, tuple[str, str]]:
-    """What ``--value-names COLUMN=ZERO,ONE`` say.
-
-    Raises
-    ------
-    InputError
-        If a column is none of zeros and ones, or one is named twice, or there are not two names.
-    """
-    out: dict[str, tuple[str, str]] = {}
-    for text in texts:
-        column, _, rest = (piece.strip() for piece in text.partition("="))
-        names = [name.strip() for name in rest.split(",")]
-        if len(names) != 2 or not all(names) or names[0] == names[1] or column in out:
-            raise InputError(
-                f"--value-names {quoted(text)} must be COLUMN=ZERO,ONE, once for a column, as in sex=male,female."
-            )
-        require_column(column, "--value-names", X)
-        values = X[column].dropna().unique().tolist()
-        if not set(values) <= {0, 1}:
-            raise InputError(f"--value-names names the values of {column!r}, which has other ones than 0 and 1.")
-        out[column] = (names[0], names[1])
-    return out
 
 
 def tree_size(options: dict) -> dict[str, Any]:
@@ -203,6 +191,16 @@ def _refuse_too_many_asked(asked: dict[str, Any], study: Study) -> None:
             raise InputError(f"{option} {number:,} asks for more than the {there:,} {what} that there are; lower it.")
 
 
+def method_notes(method: str) -> list[str]:
+    """Which rewards the tree was found for, and by which it is judged; nothing where they are the same."""
+    if method == "dr":
+        return []
+    return [
+        f"The tree was found for rewards by the method {method} (--method), and its proof is about these; values are "
+        "by doubly robust ones."
+    ]
+
+
 def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:
     """What was decided about the smallest leaves without being asked; nothing if all was said."""
     if None not in (asked["min_samples_leaf"], asked["min_samples_per_treatment"]):
@@ -210,10 +208,10 @@ def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:
     leaf, per_arm = options["min_samples_leaf"], options["min_samples_per_treatment"]
     if of_target:
         return [
-            f"Every leaf holds at least {leaf:,} rows of study and target together (--min-samples-leaf): with fewer a "
-            "leaf shows nothing."
+            f"Every leaf holds at least {leaf:,} rows of study and target together; fewer show too little "
+            "(--min-samples-leaf)."
         ]
     return [
-        f"Every leaf holds at least {leaf:,} rows, and {per_arm:,} of every treatment (--min-samples-leaf and "
-        "--min-samples-per-treatment; 0 of every treatment: any leaf): with fewer a leaf shows nothing."
+        f"Every leaf holds at least {leaf:,} rows, and {per_arm:,} of every treatment; fewer show too little "
+        "(--min-samples-leaf, --min-samples-per-treatment)."
     ]

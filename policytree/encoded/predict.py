@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.validation import check_count
-from policytree.data.sources import READ_ROWS, arrow, open_source
+from policytree.data.sources import arrow, open_source
 from policytree.exceptions import InputError
 from policytree.serialization import whole_file
 
@@ -21,55 +21,11 @@ def predict_to_file(
     source: Any,
     path: str | os.PathLike,
     *,
-    keep: Sequence[str] = (),
-    column: str = "prediction",
-    batch_rows: int = READ_ROWS,
+    keep: Sequence[str],
+    column: str,
+    batch_rows: int,
 ) -> Path:
-    """Predict rows of a source a batch at a time, and write what is predicted to a Parquet or CSV file.
-
-    Parameters
-    ----------
-    tree : fitted estimator
-        With named columns: fitted on a DataFrame or on encoded rows.
-    source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
-        Rows, in one of the forms that :func:`policytree.encoded.encode` reads; only the columns that the tree knows,
-        and those to keep, are read.
-    path : path
-        Ends in .parquet or .csv. The file appears when it is complete.
-    keep : list of str, optional
-        Columns to copy, such as an identifier.
-    column : str, default "prediction"
-        Name of the column of predictions.
-    batch_rows : int, default 262,144
-
-    Returns
-    -------
-    pathlib.Path
-        The file written; rows stand in the order of the source.
-
-    Raises
-    ------
-    InputError
-        If the tree knows no names of columns, a column is missing, or the file cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> from policytree import PolicyTree
-    >>> from policytree.encoded import predict_to_file
-    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60]})
-    >>> rewards = pd.DataFrame({"none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
-    >>> tree = PolicyTree(max_depth=1).fit(rows, rewards)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pd.read_csv(predict_to_file(tree, rows, f"{folder}/rules.csv", keep=["age"]))
-    ...
-       age prediction
-    0   30       none
-    1   40       none
-    2   50       drug
-    3   60       drug
-    """
+    """As :meth:`policytree.PolicyTree.predict_to_file` says."""
     check_is_fitted(tree)
     check_count(batch_rows, "batch_rows", 1)
     names = [str(name) for name in getattr(tree, "feature_names_in_", ())]

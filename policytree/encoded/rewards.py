@@ -23,7 +23,7 @@ from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.registry import SCHEMES
-from policytree.weighting.reward_arguments import is_instrumental
+from policytree.weighting.reward_arguments import is_instrumental, is_matched
 from policytree.weighting.time_to_event.outcome import resolve_target
 
 VERSION = 2  # 1: columns by their roles, without kinds
@@ -92,7 +92,7 @@ class StreamedRewards:
 
     @property
     def held_out(self) -> Study:
-        """The rows held out, likewise: what :func:`policytree.encoded.streamed_policy_values` takes.
+        """The rows held out, likewise: what :meth:`policytree.PolicyTree.streamed_values` takes.
 
         Raises
         ------
@@ -206,7 +206,7 @@ def stream_rewards(
     >>> import tempfile
     >>> import numpy as np, pandas as pd
     >>> from policytree import PolicyTree, RewardEstimator, Study
-    >>> from policytree.encoded import encode, stream_rewards, streamed_policy_values
+    >>> from policytree.encoded import encode, stream_rewards
     >>> rng = np.random.default_rng(0)
     >>> rows = pd.DataFrame({"age": rng.integers(20, 80, 4000), "drug": rng.choice(["no", "yes"], 4000)})
     >>> rows["gain"] = (rows.drug == "yes") * (rows.age - 50) / 10 + rng.normal(size=4000)
@@ -215,7 +215,7 @@ def stream_rewards(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     scores = stream_rewards(estimator, study, held_out=0.5, directory=f"{folder}/scores")
     ...     tree = PolicyTree(max_depth=1).fit(encode(scores.learning, directory=f"{folder}/codes"))
-    ...     values = streamed_policy_values(tree, scores.held_out)
+    ...     values = tree.streamed_values(scores.held_out)
     ...
     >>> tree.predict(pd.DataFrame({"age": [30, 70]})).tolist()
     ['no', 'yes']
@@ -306,7 +306,8 @@ def _check_estimator(estimator: Any, propensity: Any) -> None:
         raise InputError(f"Rewards in batches take a number of folds of at least 2 as cv; got {quoted(cv)}.")
     method = estimator.method
     method = SCHEMES.get(method, method) if isinstance(method, str) else method
-    if not isinstance(method, str) and (not isinstance(method, BY_ROW) or getattr(method, "normalized", False)):
+    alone = isinstance(method, BY_ROW) and not getattr(method, "normalized", False)
+    if is_matched(estimator) or not (isinstance(method, str) or alone):
         raise InputError(
             "Rewards in batches are scored row by row; set method to 'dr', 'ipw' or "
             "'regression', or score a table in memory."

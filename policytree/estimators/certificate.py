@@ -11,7 +11,7 @@ from policytree.constraints.checks import asked, limits_tests
 from policytree.data.features import CATEGORICAL, Feature, shown
 from policytree.data.views import Shown
 from policytree.problem.split_columns import LEVELS_TO_GROUP
-from policytree.problem.types import BinnedData, SplitColumn, Status
+from policytree.problem.types import BinnedData, Solution, SplitColumn, Status
 
 LEAST_GROUP = -3.0  # thresholds of groups of levels are at most this (data/features.py::level_threshold)
 SEVERAL = 2  # rows in a leaf from which a smallest leaf is a limit
@@ -129,10 +129,58 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
         facts |= each.facts(estimator)
     if getattr(estimator, "depth_choice_", None) is not None:
         facts["depth"] = str(estimator.depth_choice_)
+    facts |= theorems(solution, maximize=direction == "maximize")
     facts["search"] = f"{format_number(estimator.solution_.seconds, 2)} s"
     if estimator.solution_.compile_seconds:
         seconds = format_number(estimator.solution_.compile_seconds, 2)
         facts["compiling"] = f"{seconds} s, once on this machine, before the search"
+    return facts
+
+
+def theorems(solution: Solution, *, maximize: bool = False) -> dict[str, str]:
+    """What the theorems of weighted sparse trees say of a solution, in words with its own numbers; empty for a proof.
+
+    Parameters
+    ----------
+    solution : Solution
+        In the unit in which its numbers are to be read.
+    maximize : bool
+        Whether the objective is told as something to be large, minus that of the solution.
+
+    Returns
+    -------
+    dict of str to str
+        "theorem 1", where lower bounds were guessed, "theorem 2" of duplication, "theorem 3" of sampling (Behrouz,
+        Lecuyer, Rudin and Seltzer, 2022, arXiv:2210.06825); "solver", where one was chosen.
+    """
+    from policytree.trees.text import format_number
+
+    said, counted, facts = solution.guarantees, solution.counters, {}
+    told = {name: format_number(value, 3) for name, value in said.items() if not isinstance(value, str)}
+    if "reason" in said:
+        facts["solver"] = str(said["reason"])
+    if "theorem_1" in said:
+        where = ", by the weights of the sample" if "drawn_rows" in counted else ""
+        where = ", by the weights of the copies" if "duplicated_rows" in counted else where
+        facts["theorem 1"] = (
+            "guessed lower bounds may hide a better tree of the guessed thresholds and depth, better by at most "
+            f"{told['theorem_1']}{where}"
+        )
+    if "theorem_2" in said:
+        least = f"moves the best objective by at most {told['theorem_2']}"
+        if said["dropped_weight"]:
+            least = f"leaves {told['dropped_weight']} of the weight without a copy, so that the theorem has no bound"
+        facts["theorem 2"] = (
+            f"rounding weights to {counted['duplicated_rows']:,} copies {least}; on these rows it moves the objective "
+            f"of no tree by more than {told['tree_rounding_error']}"
+        )
+    if "theorem_3" in said:
+        sure, bound = f"{1.0 - float(said['delta']):.4g}", float(said["probable_lower_bound"])
+        limit = f"above {format_number(-bound)}" if maximize else f"below {format_number(bound)}"
+        facts["theorem 3"] = (
+            f"with probability {sure}, objectives on {counted['drawn_rows']:,} drawn rows and on all differ by at most "
+            f"{told['theorem_3']} for a tree chosen beforehand; with as much, that of no tree is {limit}"
+        )
     return facts
 
 

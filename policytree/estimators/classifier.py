@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,9 @@ from policytree.estimators.views import TableViews
 from policytree.exceptions import InputError
 from policytree.objectives.objective import Objective
 from policytree.objectives.registry import resolve_objective
+
+if TYPE_CHECKING:
+    from policytree.plotting.roc import ROCHullDisplay
 
 
 class ClassPredictions(ClassifierMixin, TableViews):
@@ -174,6 +177,38 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
             raise InputError(f"feature_costs are costs per row, which {name} has no unit for; leave them at None.")
         if guesses_losses(self.guesses):
             raise InputError(f"guesses of lower bounds are losses of rows, which {name} has none of; leave them out.")
+
+    @aligns_rows
+    def plot_roc(
+        self, X: Table, y: Column, *, sample_weight: Column | None = None, name: str | None = None, ax: Any = None
+    ) -> ROCHullDisplay:
+        """Draw the ROC curve of the tree on some rows: a corner for every leaf, ranked by its share of positives.
+
+        On the rows that chose the tree it is its own convex hull; on other rows leaves may change places.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n, p)
+        y : array-like of shape (n,)
+            Rows that are not ``classes_[1]`` are negatives.
+        sample_weight : array-like of shape (n,), optional
+        name : str, optional
+            In the legend; the objective and the number of leaves by default.
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        ROCHullDisplay
+            With ``figure_``, ``ax_`` and ``line_``.
+
+        Raises
+        ------
+        InputError
+            If the tree has not two classes, or the rows have one only.
+        """
+        from policytree.plotting.roc import ROCHullDisplay
+
+        return ROCHullDisplay.of(self, X, y, sample_weight, name).plot(ax=ax)
 
     def decision_function(self, X: Table) -> np.ndarray:
         """How much speaks for a class in the leaf of every row.

@@ -32,8 +32,9 @@ from policytree.study_check.directions import agreed_direction, direction_of, na
 from policytree.trees.tree import Tree
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.instrument import COMPLIERS
+from policytree.weighting.matching import MatchingRewards
 from policytree.weighting.new_rows import known_at_fit
-from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental
+from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental, is_matched, resolve_scheme
 from policytree.weighting.reward_estimator import RewardEstimator
 from policytree.weighting.study_data import StudyData
 from policytree.weighting.time_to_event.outcome import warn_of_direction
@@ -64,6 +65,10 @@ class DRPolicyTree(NotebookView, SearchArguments):
         (``n_repeats``) or an ``executor``, instead of the four arguments above, which are shorthand for
         ``RewardEstimator(model_regression, model_propensity, min_propensity=..., cv=...)``. It is cloned; parameter
         searches reach into it (``rewards__min_propensity``). If it has no ``random_state``, this estimator's is used.
+    method : str or Scheme, default "dr"
+        The rewards that the tree is found for: doubly robust ones, or "ipw", "regression", "matching" and whatever else
+        :class:`RewardEstimator` knows as ``method``, made in the same way on the same rows. Values are doubly robust in
+        any case: how a tree was found is one question, what it is worth another.
     max_depth : int, "auto" or None, default "auto"
         Largest number of splits on a path; "auto": from 0 to 3, chosen by the cross-validated value of trees on the
         rows of ``fit``; None: no limit.
@@ -90,6 +95,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
     outcome_estimators_ : dict of str to RewardEstimator
         Those of further outcomes.
     rewards_ : DataFrame of shape (n, K)
+        Doubly robust: what rules are judged by.
+    tree_rewards_ : DataFrame of shape (n, K)
+        What the tree was found for: the same, unless ``method`` says otherwise.
     policy_tree_ : PolicyTree
         The fitted policy tree; its fitted attributes, listed below, are also available here.
 
@@ -123,6 +131,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     min_propensity: float = 0.01
     cv: Any = 5
     rewards: RewardEstimator | None = None
+    method: Any = "dr"
     max_depth: int | Literal["auto"] | None = "auto"
     regularization: float | Literal["auto"] | None = None
     min_samples_leaf: int | Literal["auto"] = "auto"
@@ -159,6 +168,9 @@ class DRPolicyTree(NotebookView, SearchArguments):
     predict = of_tree(PolicyTree.predict)
     predict_value = of_tree(PolicyTree.predict_value)
     apply = of_tree(PolicyTree.apply)
+    predict_to_file = of_tree(PolicyTree.predict_to_file)
+    streamed_values = of_tree(PolicyTree.streamed_values)
+    streamed_leaves = of_tree(PolicyTree.streamed_leaves)
     decision_path = of_tree(PolicyTree.decision_path)
     measurement_cost = of_tree(PolicyTree.measurement_cost)
     get_depth = of_tree(PolicyTree.get_depth)
@@ -175,6 +187,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     to_sklearn = of_tree(PolicyTree.to_sklearn)
     sklearn_table = of_tree(PolicyTree.sklearn_table)
     plot = of_tree(PolicyTree.plot)
+    plot_partition = of_tree(PolicyTree.plot_partition)
 
     # Metadata that scikit-learn's tools pass on without being asked to: there is no fit, and no value, without T.
     __metadata_request__fit: ClassVar = {"T": True}
@@ -252,6 +265,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
                 "min_samples_leaf, which counts rows of study and target together."
             )
         warn_of_direction(data.times, way)
+        other = self._other_rewards(rewards, data)
         further = further_outcomes(data.outcomes)
         if further and (data.instrument is not None or data.study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
@@ -263,8 +277,12 @@ class DRPolicyTree(NotebookView, SearchArguments):
             tree.set_params(**leaf_sizes(self, data))
         tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
         with _progress(self.verbose):
-            with more_models_follow() if further else nullcontext():
-                self.rewards_ = rewards.fit(data).rewards_
+            with more_models_follow() if further or other is not None else nullcontext():
+                self.rewards_ = self.tree_rewards_ = rewards.fit(data).rewards_
+            if other is not None:
+                uses_chances = resolve_scheme(other, data.treatments).needs_propensity
+                with more_models_follow() if further else nullcontext():
+                    self.tree_rewards_ = other.fit(data if uses_chances else replace(data, propensity=None)).rewards_
             self.reward_estimator_ = rewards
             self.outcome_estimators_, of_outcomes = {}, {}
             for name, (column, way) in further.items():
@@ -275,7 +293,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
                     raise InputError(f"outcomes[{name!r}]: {error}") from error
                 self.outcome_estimators_[name] = own
                 of_outcomes[name] = own.rewards_, way
-        per_person, weight = rewards.per_person(self.rewards_, data.learning_weight, data.study)
+        per_person, weight = rewards.per_person(self.tree_rewards_, data.learning_weight, data.study)
         self.policy_tree_ = tree.fit(
             data.X,
             per_person,
@@ -308,12 +326,38 @@ class DRPolicyTree(NotebookView, SearchArguments):
             rewards = clone(self.rewards)
         elif estimand != "all" or not (isinstance(method, DoublyRobust) or quoted(method) == quoted("dr")):
             raise InputError(
-                "rewards must be doubly robust and of everybody (method='dr', estimand='all'); for other "
-                "rewards fit a RewardEstimator, and a PolicyTree on what it returns."
+                "rewards must be doubly robust and of everybody (method='dr', estimand='all'), since rules are judged "
+                "by them; for a tree of other rewards set DRPolicyTree(method=...), or fit a RewardEstimator, and a "
+                "PolicyTree on what it returns."
             )
         else:
             rewards = clone(self.rewards)
         return rewards if rewards.random_state is not None else rewards.set_params(random_state=self.random_state)
+
+    def _other_rewards(self, judging: RewardEstimator, data: StudyData) -> RewardEstimator | None:
+        """What makes the rewards that the tree is found for, unfitted; None where they are those that judge it.
+
+        Raises
+        ------
+        InputError
+            If ``method`` is unknown, or has no meaning for such a study.
+        """
+        if isinstance(self.method, str) and self.method == "dr":
+            return None
+        if data.instrument is not None or data.study is not None:
+            raise InputError(
+                f"method={quoted(self.method)} knows no instrument and no other population; leave it at 'dr'."
+            )
+        other = clone(judging).set_params(method=self.method)
+        if is_instrumental(other):
+            raise InputError(
+                "method='instrument' goes without saying where a study has treatment=Offered(...); leave it at 'dr'."
+            )
+        if is_matched(other) and not isinstance(other.model_regression, MatchingRewards):
+            other.set_params(model_regression="auto")
+        resolve_scheme(other, data.treatments)
+        other._called = type(self).__name__
+        return other
 
     @overload
     def score(self, study: StudyLike, /) -> float: ...

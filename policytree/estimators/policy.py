@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import StudyLike, takes_study_as_table
 from policytree.common.row_labels import aligns_rows
@@ -15,6 +16,7 @@ from policytree.common.typing import Column, PerTreatment, Table
 from policytree.common.validation import check_choice, group_codes, treatment_codes, weights
 from policytree.constraints.checks import asked, check_constraints, unlimited
 from policytree.constraints.people import group_table
+from policytree.data.sources import READ_ROWS
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
@@ -31,6 +33,8 @@ from policytree.weighting.costs import treatment_costs
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from policytree.study.study import Study
 
 
 class _FittedPolicy(TreeEstimator):
@@ -374,6 +378,116 @@ class PolicyTree(_FittedPolicy):
             chosen = chosen - paid if self.direction == "maximize" else chosen + paid
         value = float(np.average(chosen, weights=weights(sample_weight, len(chosen), "X")))
         return value if self.direction == "maximize" else -value
+
+    def streamed_values(
+        self,
+        study: Study,
+        *,
+        rivals: Mapping[str, Any] | None = None,
+        level: float = 0.95,
+        batch_rows: int = READ_ROWS,
+    ) -> pd.DataFrame:
+        """Values of the fitted tree and of every treatment for all, and its advantages, from rows of any number.
+
+        The estimates are those of :func:`policytree.policy_value`: influences are summed within clusters, and only sums
+        over rows, or clusters, are kept. Without clusters sums are exact, so that no number depends on batches or on
+        the order of rows. Honest only on rows that neither the tree nor the models behind the rewards have seen, such
+        as ``stream_rewards(...).held_out``.
+
+        Parameters
+        ----------
+        study : Study
+            Its outcome are :class:`policytree.study.Rewards`, which hold those of the tree's treatments. Rows, in
+            memory or larger than it, are read once, a batch at a time; of clusters one number each is kept in memory.
+        rivals : mapping of names to fitted trees, optional
+            Others, judged by the same reading; this one is called "policy".
+        level : float
+            Coverage of the intervals.
+        batch_rows : int, default 262,144
+
+        Returns
+        -------
+        DataFrame
+            One row a value (``less`` is empty) and one a difference of a tree and what stands in ``less``, with
+            ``rule``, ``less``, ``value``, ``standard_error``, ``lower``, ``upper``, ``level``, ``n`` and
+            ``n_clusters``.
+
+        Raises
+        ------
+        InputError
+            If a column is missing or cannot be used, a tree gives a treatment without rewards, or there are fewer than
+            two rows or clusters.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from policytree import PolicyTree, Study
+        >>> from policytree.study import Rewards
+        >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+        >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
+        >>> PolicyTree(max_depth=1).fit(study).streamed_values(study)[["rule", "less", "value"]]
+                  rule         less  value
+        0       policy                 1.5
+        1  always none                 0.5
+        2  always drug                 1.0
+        3       policy  always none    1.0
+        4       policy  always drug    0.5
+        """
+        from policytree.evaluation.streaming.values import streamed_values
+
+        check_is_fitted(self)
+        if "policy" in (rivals or {}):
+            raise InputError("rivals names 'policy', as this tree is called; give the other tree another name.")
+        return streamed_values({"policy": self, **(rivals or {})}, study, level, batch_rows)
+
+    def streamed_leaves(
+        self, study: Study, *, held_out: bool = False, level: float = 0.95, batch_rows: int = READ_ROWS
+    ) -> pd.DataFrame:
+        """Summarise every leaf as :func:`policytree.leaf_summary` does, from any number of rows.
+
+        Only sums over rows, or clusters, are kept. Without clusters sums are exact, so that no number depends on
+        batches or on the order of rows.
+
+        Parameters
+        ----------
+        study : Study
+            Its outcome are :class:`policytree.study.Rewards`, of which larger ones are better unless the study, or else
+            the tree, says otherwise. If it names the treatment, of the same names, each arm's rows in every leaf are
+            counted. Rows, in memory or larger than it, are read once, a batch at a time; of clusters one number a leaf
+            and treatment is kept in memory.
+        held_out : bool, default False
+            Whether neither these rows' outcomes chose the tree nor their nuisance models saw them: only then are there
+            intervals.
+        level : float
+            Coverage of the intervals: of all values together, and of all gains together, over leaves and arms.
+        batch_rows : int, default 262,144
+
+        Returns
+        -------
+        DataFrame
+            One row per leaf that has rows, sorted by leaf id: its rows and arm, the value of every arm, and the gain
+            over the second-best arm (:func:`policytree.leaf_summary` lists the columns).
+
+        Raises
+        ------
+        InputError
+            If a column is missing or cannot be used, the tree gives a treatment without rewards, or a leaf has no
+            weight.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from policytree import PolicyTree, Study
+        >>> from policytree.study import Rewards
+        >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+        >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
+        >>> PolicyTree(max_depth=1).fit(study).streamed_leaves(study)["arm"].tolist()
+        ['none', 'drug']
+        """
+        from policytree.evaluation.streaming.leaves import streamed_leaves
+
+        check_is_fitted(self)
+        return streamed_leaves(self, study, held_out, level, batch_rows)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

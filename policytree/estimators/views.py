@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from policytree.common.typing import Table
 from policytree.common.validation import refuse_odd_arrays
 from policytree.data.feature_encoder import FeatureEncoder, collected, refuse_large_integers
+from policytree.data.sources import READ_ROWS
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
     from sklearn.tree import DecisionTreeClassifier
 
+    from policytree.plotting.partition import PartitionDisplay
     from policytree.plotting.trees import PolicyTreeDisplay
 
 
@@ -147,7 +152,7 @@ class TableViews(TreeViews):
         if isinstance(X, EncodedData):
             raise InputError(
                 "Encoded rows are what PolicyTree.fit and OptimalTreeClassifier.fit take, nothing else; to predict, "
-                "pass a table, or the source to predict_to_file."
+                "pass a table, or the source to model.predict_to_file."
             )
         if not reset:
             asked = self.encoder_.encode_part(X, self.tree_.used_features)
@@ -205,6 +210,94 @@ class TableViews(TreeViews):
         encoded = self._table(X, reset=False)
         warn_of_unseen(self.tree_, self.encoder_, X, encoded)
         return self.tree_.apply(encoded)
+
+    def plot_partition(self, X: Table, *, ax: Any = None, **options: Any) -> PartitionDisplay:
+        """Draw the plane of the two covariates that the tree asks about, coloured by what it gives.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Rows that say how far the plane reaches.
+        ax : matplotlib Axes, optional
+        **options
+            ``title`` and ``treatment_colors``, which :meth:`policytree.plotting.partition.PartitionDisplay.plot`
+            describes.
+
+        Returns
+        -------
+        PartitionDisplay
+            With ``figure_`` and ``ax_``.
+
+        Raises
+        ------
+        InputError
+            If the tree does not ask about exactly two numeric covariates.
+        """
+        from policytree.plotting.partition import PartitionDisplay, partition
+
+        check_is_fitted(self)
+        data = partition(self.tree_, self._table(X, reset=False))
+        if data is None:
+            raise InputError(
+                "A map needs a tree that asks about exactly two numeric covariates; this one asks about "
+                f"{', '.join(self.get_used_features()) or 'none'}."
+            )
+        return PartitionDisplay(data).plot(ax=ax, **options)
+
+    def predict_to_file(
+        self,
+        source: Any,
+        path: str | os.PathLike,
+        *,
+        keep: Sequence[str] = (),
+        column: str = "prediction",
+        batch_rows: int = READ_ROWS,
+    ) -> Path:
+        """Predict rows of any number, read a batch at a time, and write what is predicted to a Parquet or CSV file.
+
+        Parameters
+        ----------
+        source : path, list of paths, Arrow dataset or table, DuckDB relation, or DataFrame
+            Rows, in one of the forms that :class:`policytree.Study` reads; only the columns that the tree knows, and
+            those to keep, are read.
+        path : path
+            Ends in .parquet or .csv. The file appears when it is complete.
+        keep : list of str, optional
+            Columns to copy, such as an identifier.
+        column : str, default "prediction"
+            Name of the column of predictions.
+        batch_rows : int, default 262,144
+
+        Returns
+        -------
+        pathlib.Path
+            The file written; rows stand in the order of the source.
+
+        Raises
+        ------
+        InputError
+            If the tree knows no names of columns, a column is missing, or the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import pandas as pd
+        >>> from policytree import PolicyTree
+        >>> rows = pd.DataFrame({"age": [30, 40, 50, 60]})
+        >>> rewards = pd.DataFrame({"none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
+        >>> tree = PolicyTree(max_depth=1).fit(rows, rewards)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     pd.read_csv(tree.predict_to_file(rows, f"{folder}/rules.csv", keep=["age"]))
+        ...
+           age prediction
+        0   30       none
+        1   40       none
+        2   50       drug
+        3   60       drug
+        """
+        from policytree.encoded.predict import predict_to_file
+
+        return predict_to_file(self, source, path, keep=keep, column=column, batch_rows=batch_rows)
 
     def decision_path(self, X: Table) -> csr_matrix:
         """Sparse indicator matrix (n, node_count) of the nodes that every row passes."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
@@ -15,39 +14,14 @@ from policytree.common.validation import per_treatment
 from policytree.diagnostics.calibration import calibration_table, outcome_calibration_table, outcome_fit_table
 from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE, balance_table, overlap_table
 from policytree.diagnostics.population_overlap import TargetOverlap
-from policytree.exceptions import BalanceWarning, InputError, OverlapWarning
+from policytree.exceptions import BalanceWarning, OverlapWarning
 from policytree.plotting.common import LINE_COLORS, PALETTE, OneAxes, broken_title, new_axes, short_name
 from policytree.weighting.covariates import Covariates
-from policytree.weighting.reward_estimator import RewardEstimator
 
 N_BINS = 30
 SAME = 1e-9  # propensities that differ by less are the same
 WIDTH = 5.0  # inches: a telephone shows as much without scrolling
 MARKS = {"marker": "o", "markersize": 3, "capsize": 2, "linewidth": 1}
-
-
-def _nuisance(estimator, name: str) -> pd.DataFrame:
-    """``propensity_`` or ``regression_`` of a fitted estimator, refused if its method uses none."""
-    rewards = _reward_estimator(estimator)
-    table = getattr(rewards, f"{name}_")
-    if table is None:
-        raise InputError(f"method={rewards.method!r} uses no {name}, so there is nothing to show.")
-    return table
-
-
-def _reward_estimator(estimator):
-    """The fitted RewardEstimator: itself, or that of a DRPolicyTree.
-
-    Raises
-    ------
-    InputError
-        If it is neither, or not fitted.
-    """
-    rewards = getattr(estimator, "reward_estimator_", estimator)
-    if not isinstance(rewards, RewardEstimator):
-        raise InputError(f"estimator must be a fitted RewardEstimator or DRPolicyTree; got {type(estimator).__name__}.")
-    check_is_fitted(rewards, "rewards_")
-    return rewards
 
 
 class OverlapDisplay:
@@ -66,7 +40,7 @@ class OverlapDisplay:
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree.plotting import OverlapDisplay
+    >>> from policytree.plotting.diagnostics import OverlapDisplay
     >>> T = ["drug", "drug", "none", "none"]
     >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
     >>> display = OverlapDisplay(propensity, T).plot()
@@ -81,11 +55,6 @@ class OverlapDisplay:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OverlapWarning)  # the picture shows it
             self.table = overlap_table(propensity, T, floor=floor)
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, T: Column) -> OverlapDisplay:
-        """Of a fitted RewardEstimator or DRPolicyTree, and the treatments it was fitted on."""
-        return cls(_nuisance(estimator, "propensity"), T, floor=_reward_estimator(estimator).min_propensity).plot()
 
     def plot(self, *, bins: int = N_BINS) -> OverlapDisplay:
         """Draw one panel per treatment on a new figure; a line where everybody had the same probability."""
@@ -213,7 +182,7 @@ class CovariateBalanceDisplay(OneAxes):
     --------
     >>> import pandas as pd
     >>> from policytree.diagnostics import balance_table
-    >>> from policytree.plotting import CovariateBalanceDisplay
+    >>> from policytree.plotting.diagnostics import CovariateBalanceDisplay
     >>> X = pd.DataFrame({"age": [30, 40, 50, 60], "female": [0, 1, 0, 1]})
     >>> table = balance_table(["drug", "drug", "none", "none"], X=X)
     >>> display = CovariateBalanceDisplay(table).plot()
@@ -225,20 +194,14 @@ class CovariateBalanceDisplay(OneAxes):
         self.table = table
 
     @classmethod
-    @aligns_rows
-    def from_estimator(cls, estimator: Any, T: Column, X: Table, *, ax: Any = None) -> CovariateBalanceDisplay:
-        """Of a fitted RewardEstimator or DRPolicyTree, the treatments and the covariates to compare.
-
-        Of a covariate with two values one is shown: the other differs as much. Where everybody had the same chances
-        there is nothing to weight, so that only the differences as they are appear.
-        """
-        propensity = _reward_estimator(estimator).propensity_
+    def of(cls, T: Column, X: Table, propensity: pd.DataFrame | None) -> CovariateBalanceDisplay:
+        """Of covariates with one line each for two values, weighted where chances differ; not drawn yet."""
         if propensity is not None and (np.ptp(propensity.to_numpy(), axis=0) < SAME).all():
             propensity = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BalanceWarning)  # the picture shows it
             table = balance_table(T, X=X, propensity=propensity)
-        return cls(table.drop(index=Covariates.fit(X).second_levels(), level="covariate", errors="ignore")).plot(ax=ax)
+        return cls(table.drop(index=Covariates.fit(X).second_levels(), level="covariate", errors="ignore"))
 
     def plot(self, *, ax: Any = None) -> CovariateBalanceDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
@@ -280,7 +243,7 @@ class CalibrationDisplay(OneAxes):
     --------
     >>> import pandas as pd
     >>> from policytree.diagnostics.calibration import calibration_table
-    >>> from policytree.plotting import CalibrationDisplay
+    >>> from policytree.plotting.diagnostics import CalibrationDisplay
     >>> T = ["drug", "drug", "none", "none"]
     >>> propensity = pd.DataFrame({"drug": [0.8, 0.6, 0.4, 0.2], "none": [0.2, 0.4, 0.6, 0.8]})
     >>> CalibrationDisplay(calibration_table(propensity, T, n_bins=2)).plot().ax_.get_xlabel()
@@ -291,24 +254,12 @@ class CalibrationDisplay(OneAxes):
         self.table = table
 
     @classmethod
-    @aligns_rows
-    def from_estimator(
-        cls,
-        estimator: Any,
-        T: Column,
-        *,
-        n_bins: int = 10,
-        sample_weight: Column | None = None,
-        groups: Column | None = None,
-        ax: Any = None,
-    ) -> CalibrationDisplay:
-        """Of a fitted RewardEstimator or DRPolicyTree, and the treatments (weights, clusters) it was fitted on."""
+    def of(cls, propensity: pd.DataFrame, T: Column, **options: Any) -> CalibrationDisplay:
+        """Of propensities, without the table's warnings; not drawn yet."""
         with warnings.catch_warnings():
             # the picture shows it
             warnings.filterwarnings("ignore", message="In .* bins the share", category=UserWarning)
-            options: dict[str, Any] = {"n_bins": n_bins, "sample_weight": sample_weight, "groups": groups}
-            table = calibration_table(_nuisance(estimator, "propensity"), T, **options)
-        return cls(table).plot(ax=ax)
+            return cls(calibration_table(propensity, T, **options))
 
     def plot(self, *, ax: Any = None) -> CalibrationDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
@@ -346,7 +297,7 @@ class OutcomeFitDisplay:
     Examples
     --------
     >>> import pandas as pd
-    >>> from policytree.plotting import OutcomeFitDisplay
+    >>> from policytree.plotting.diagnostics import OutcomeFitDisplay
     >>> T = ["drug", "drug", "none", "none"]
     >>> regression = pd.DataFrame({"drug": [1.0, 3.0, 1.0, 3.0], "none": [0.0, 2.0, 0.0, 2.0]})
     >>> display = OutcomeFitDisplay(regression, [1.5, 3.5, 0.0, 2.0], T, n_bins=2).plot()
@@ -360,12 +311,6 @@ class OutcomeFitDisplay:
             warnings.filterwarnings("ignore", message="The outcome model does not fit", category=UserWarning)
             self.table = outcome_fit_table(regression, Y, T)
         self.bins = outcome_calibration_table(regression, Y, T, n_bins=n_bins)
-
-    @classmethod
-    @aligns_rows
-    def from_estimator(cls, estimator: Any, Y: Column, T: Column, *, n_bins: int = 10) -> OutcomeFitDisplay:
-        """Of a fitted RewardEstimator or DRPolicyTree, and the outcomes and treatments it was fitted on."""
-        return cls(_nuisance(estimator, "regression"), Y, T, n_bins=n_bins).plot()
 
     def plot(self) -> OutcomeFitDisplay:
         """Draw one panel per treatment on a new figure."""

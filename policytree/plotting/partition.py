@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from policytree.data.features import CATEGORICAL
-from policytree.exceptions import InputError
 from policytree.plotting.common import OneAxes, arm_colors, arm_legend, ink, short_name
 from policytree.trees.text import format_threshold
 from policytree.trees.tree import Tree
@@ -77,32 +76,14 @@ class PartitionDisplay(OneAxes):
     Examples
     --------
     >>> from policytree import PolicyTree
-    >>> from policytree.plotting import PartitionDisplay
     >>> X = [[1.0, 1.0], [1.0, 2.0], [2.0, 1.0], [2.0, 2.0]]
     >>> tree = PolicyTree(max_depth=2).fit(X, [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
-    >>> PartitionDisplay.from_estimator(tree, X).ax_.get_xlabel()
+    >>> tree.plot_partition(X).ax_.get_xlabel()
     'x0'
     """
 
     def __init__(self, data: Mapping[str, Any]):
         self.data = data
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any) -> PartitionDisplay:
-        """Draw the tree of a fitted estimator over the rows of a table; options as in :meth:`plot`.
-
-        Raises
-        ------
-        InputError
-            If the tree does not ask about exactly two numeric covariates.
-        """
-        data = partition(estimator.tree_, estimator.encoder_.encode(X))
-        if data is None:
-            raise InputError(
-                "A map needs a tree that asks about exactly two numeric covariates; this one asks about "
-                f"{', '.join(estimator.get_used_features()) or 'none'}."
-            )
-        return cls(data).plot(ax=ax, **options)
 
     def plot(
         self, *, ax: Any = None, title: str | None = None, treatment_colors: Mapping[Any, Any] | None = None

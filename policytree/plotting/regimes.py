@@ -170,7 +170,6 @@ def regime_to_show(
     regime: Any,
     course: Course | None = None,
     given: Mapping[str, str] | None = None,
-    value_names: Mapping[str, tuple[str, str]] | None = None,
 ) -> tuple[list[tuple[str, Tree]], list[str]]:
     """Names and trees of a fitted regime, and who is eligible at every stage.
 
@@ -180,15 +179,13 @@ def regime_to_show(
         Of the fit: thresholds are then as short as these people allow.
     given : mapping of str to str, optional
         By the name of a stage, what its people have in common.
-    value_names : mapping of str to tuple of two str, optional
-        With ``course``: by the name of a column of zeros and ones, what these mean.
 
     Raises
     ------
     InputError
         If ``given`` names a stage that there is not.
     """
-    trees = regime.trees_ if course is None else regime.short_trees(course, value_names)
+    trees = regime.trees_ if course is None else regime.short_trees(course)
     for name in given or {}:
         if name not in regime.stage_names_:
             raise InputError(f"given names the stage {name!r}; stages are {', '.join(regime.stage_names_)}.")

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
 from policytree.common.validation import weights
 from policytree.estimators.classifier import OptimalTreeClassifier, label_codes, label_column
@@ -59,10 +58,9 @@ class ROCHullDisplay(OneAxes):
     Examples
     --------
     >>> from policytree import OptimalTreeClassifier
-    >>> from policytree.plotting import ROCHullDisplay
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1]
     >>> tree = OptimalTreeClassifier(max_depth=1, regularization=0.0, objective="auc").fit(X, y)
-    >>> ROCHullDisplay.from_estimator(tree, X, y).ax_.get_xlabel()
+    >>> tree.plot_roc(X, y).ax_.get_xlabel()
     'false positive rate'
     """
 
@@ -70,36 +68,10 @@ class ROCHullDisplay(OneAxes):
         self.curve, self.name, self.max_fpr = curve, name, max_fpr
 
     @classmethod
-    @aligns_rows
-    def from_estimator(
-        cls,
-        estimator: OptimalTreeClassifier,
-        X: Table,
-        y: Column,
-        *,
-        sample_weight: Column | None = None,
-        name: str | None = None,
-        ax: Any = None,
+    def of(
+        cls, estimator: OptimalTreeClassifier, X: Table, y: Column, sample_weight: Column | None, name: str | None
     ) -> ROCHullDisplay:
-        """Draw the curve of a fitted tree on some rows.
-
-        Parameters
-        ----------
-        estimator : OptimalTreeClassifier
-            Fitted on two classes.
-        X : DataFrame or array-like of shape (n, p)
-        y : array-like of shape (n,)
-            Rows that are not ``classes_[1]`` are negatives.
-        sample_weight : array-like of shape (n,), optional
-        name : str, optional
-            In the legend; the objective and the number of leaves by default.
-        ax : matplotlib Axes, optional
-
-        Raises
-        ------
-        InputError
-            If the estimator has not two classes, or the rows have one only.
-        """
+        """Of a fitted tree on some rows, as :meth:`policytree.OptimalTreeClassifier.plot_roc` says; not drawn yet."""
         margin = estimator.decision_function(X)
         if margin.ndim != 1:
             raise InputError(f"A ROC curve needs two classes; the estimator has {len(estimator.classes_)}.")
@@ -113,7 +85,7 @@ class ROCHullDisplay(OneAxes):
         objective = estimator.objective_
         name = name or f"{objective.score_name}, {estimator.get_n_leaves()} leaves"
         limit = objective.max_fpr
-        return cls(Curve(x, height, area, (next(rates), next(rates))), name, limit).plot(ax=ax)
+        return cls(Curve(x, height, area, (next(rates), next(rates))), name, limit)
 
     def plot(self, *, ax: Any = None, title: str | None = None) -> ROCHullDisplay:
         """Draw the curve, a dot for every leaf's corner and a ring where ``predict`` stands.

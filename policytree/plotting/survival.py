@@ -116,7 +116,7 @@ class KaplanMeierDisplay(OneAxes):
     Examples
     --------
     >>> import numpy as np
-    >>> from policytree.plotting import KaplanMeierDisplay
+    >>> from policytree.plotting.survival import KaplanMeierDisplay
     >>> rng = np.random.default_rng(0)
     >>> arm = rng.choice(["drug", "none"], size=200)
     >>> days, lost = rng.exponential(300, size=200), rng.uniform(0, 900, size=200)
@@ -202,10 +202,17 @@ class KaplanMeierDisplay(OneAxes):
             treatments=labels, new_rows=True,
         )  # fmt: skip
         w, clusters = weights(sample_weight, len(y), "time"), group_codes(groups, len(y))
-        at = risk_times(last if horizon is None else horizon)
-        end = shown_until(times, marked=horizon is not None)
-        curves = group_curves(times, arm, labels.tolist(), end, at, weight=w, groups=clusters, level=level)
-        return cls(curves, at, horizon, cause is not None).plot(ax=ax, **options)
+        of_rows: dict[str, Any] = {"weight": w, "groups": clusters, "level": level}
+        return cls.of(times, arm, labels.tolist(), marked=horizon is not None, **of_rows).plot(ax=ax, **options)
+
+    @classmethod
+    def of(
+        cls, times: TimeToEvent, arm: np.ndarray, labels: Sequence[object], *, marked: bool = True, **of_rows: Any
+    ) -> KaplanMeierDisplay:
+        """Of times by treatment, whose horizon is marked; ``of_rows`` as ``group_curves`` takes them; not drawn."""
+        at, end = risk_times(times.horizon), shown_until(times, marked)
+        curves = group_curves(times, arm, labels, end, at, **of_rows)
+        return cls(curves, at, times.horizon if marked else None, times.target.by_cause)
 
     def plot(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -44,7 +44,7 @@ from policytree.regimes.induction import (
 from policytree.regimes.joint import best_stump_pair
 from policytree.regimes.sequences import sequence_overlap
 from policytree.regimes.stages import Stage
-from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
+from policytree.trees.short_thresholds import with_short_thresholds, with_two_values
 from policytree.trees.tree import Tree
 from policytree.weighting.propensities import warn_of_small
 from policytree.weighting.study_data import REFUSE, WEIGHT, by_columns
@@ -476,18 +476,13 @@ class TreatmentRegime(NestedParameters):
         check_is_fitted(self, "stages_")
         return [(name, model.tree_) for name, model in zip(self.stage_names_, self.stages_, strict=True)]
 
-    def short_trees(
-        self, course: Course, value_names: Mapping[str, tuple[str, str]] | None = None
-    ) -> list[tuple[str, Tree]]:
-        """Name and tree of every stage, with the shortest thresholds that send all people of the fit the same way.
-
-        ``value_names``: by the name of a column of zeros and ones, what these mean.
-        """
+    def short_trees(self, course: Course) -> list[tuple[str, Tree]]:
+        """Name and tree of every stage, with the shortest thresholds that send all people of the fit the same way."""
         out = []
         for s, (name, tree) in enumerate(self.trees_):
             rows = np.flatnonzero(course.decisions[s].eligible)
             encoded = self.stages_[s].encoder_.encode(self.known(course, s, rows).X)
-            out.append((name, with_value_names(with_short_thresholds(tree, encoded), encoded, value_names or {})))
+            out.append((name, with_two_values(with_short_thresholds(tree, encoded), encoded)))
         return out
 
     def plot(self, ax: Any = None, **options: Any) -> RegimeDisplay:

@@ -27,16 +27,17 @@ class Amounts:
     level: float
 
     def parts(self, difference: Any) -> tuple[str, str]:
-        """Size with the word that says which way, and its interval counted in the direction of that word."""
+        """Size with the word that says which way, and its interval: in that direction, or with a word at either end."""
         scale, sign = 100 if self.people else 1, 1 if difference.value >= 0 else -1
         low, high = sorted((sign * scale * difference.lower, sign * scale * difference.upper))
         digits = decimals([(high - low) / 4])
         low, high = (round(end, digits) + 0.0 for end in (low, high))  # no "-0.00"
-        interval = f"{100 * self.level:g}% CI {low:,.{digits}f} to {high:,.{digits}f}"
-        size = f"{scale * abs(difference.value):,.{digits}f}"
-        if self.people:
-            return f"{size} {'more' if sign > 0 else 'fewer'} of 100", interval
-        return f"{size} {'more' if sign > 0 else 'less'}", interval
+        less = "fewer" if self.people else "less"
+        word, other = ("more", less)[::sign]
+        either = low < 0 < high
+        ends = f"{abs(low):,.{digits}f}{f' {other}' * either} to {high:,.{digits}f}{f' {word}' * either}"
+        size = f"{scale * abs(difference.value):,.{digits}f} {word}{' of 100' * self.people}"
+        return size, f"{100 * self.level:g}% CI {ends}"
 
     def text(self, difference: Any) -> str:
         """Both in a clause."""

@@ -27,8 +27,10 @@ from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.evaluation.targeting.qini import QiniCurve
 from policytree.evaluation.targeting.rate import Ranking
 from policytree.exceptions import InputError, quoted
+from policytree.study.outcomes import Event
 from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
+from policytree.trees.labels import Label, as_labels, complete, labelled_table
 from policytree.trees.tree import Tree
 from policytree.weighting.completion import unadjusted
 from policytree.weighting.study_data import StudyData
@@ -76,8 +78,9 @@ class About:
         Of the report.
     further : mapping of str to str
         By the key of a section, how to get further results.
-    value_names : mapping of str to tuple of two str
-        By the name of a covariate of zeros and ones, what these mean: ``{"sex": ("male", "female")}``.
+    labels : "humanize", path, mapping of str to str or Label, or None
+        What columns and their values are called, as in :func:`policytree.trees.labels.read_labels`: a file, or by
+        column. Trees, tables of covariates and the questionnaire say them; saved trees keep the columns' names.
 
     Examples
     --------
@@ -101,7 +104,7 @@ class About:
     control: str = ""
     title: str = ""
     further: Mapping[str, str] = field(default_factory=dict)
-    value_names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    labels: Any = None
     instrument: str = ""
 
     @classmethod
@@ -123,8 +126,9 @@ class About:
 
     def of_study(self, study: Study) -> About:
         """Return a copy in which a study's names and words stand where there are none."""
+        met = f" = {study.outcome.value}" if isinstance(study.outcome, Event) else ""
         own = About(
-            source=study.name, treatment=study.treatment.column, outcome=study.outcome.column, unit=study.unit,
+            source=study.name, treatment=study.treatment.column, outcome=study.outcome.column + met, unit=study.unit,
             cluster=study.cluster or "", weights=study.weights or "", strata=study.strata,
             propensity=study.propensity_text, notes=study.notes, costs=study.costs_text,
             control="" if study.control is None else str(study.control),
@@ -133,13 +137,38 @@ class About:
         return replace(own, **{each.name: value for each in fields(self) if (value := getattr(self, each.name))})
 
     def named_after(self, data: StudyData) -> About:
-        """Return a copy that has the columns' names where names are missing; a structured array has none."""
+        """Return a copy that has the columns' names where names are missing; a structured array has none.
+
+        Raises
+        ------
+        InputError
+            If labels name no column, or values of the treatment.
+        """
         usual = "outcome" if data.times is None else "time"
+        outcome = self.outcome or str(data.name or usual)
+        treatment = self.treatment or _column_names(data.T) or "treatment"
+        if self.labels is None:
+            return replace(self, outcome=outcome, treatment=treatment)
+        given = as_labels(self.labels)
+        if given.get(treatment, Label()).values:
+            raise InputError(
+                f"labels name values of the treatment {quoted(treatment)}; verdict and tables call treatments as the "
+                "data do: write these words into the column, or leave them out."
+            )
+        columns = [*covariate_table((_frame(data.X), None if data.W is None else _frame(data.W)))]
+        name, _, met = (outcome, "", "") if outcome in given else outcome.partition(" = ")
+        of_outcome = given.get(name, Label())
         return replace(
             self,
-            outcome=self.outcome or str(data.name or usual),
-            treatment=self.treatment or _column_names(data.T) or "treatment",
+            outcome=(of_outcome.text or name) + (f" = {of_outcome.of(met)}" if met else ""),
+            unit=self.unit or of_outcome.unit,
+            treatment=given.get(treatment, Label()).text or treatment,
+            labels=complete(given, columns, name, treatment),
         )
+
+    def called(self, column: str) -> str:
+        """What a column is called."""
+        return column if self.labels is None else str(self.labels.get(column, column))
 
 
 def _column_names(T: Any) -> str:
@@ -199,8 +228,9 @@ class Described:
 
     @property
     def covariates(self) -> pd.DataFrame:
-        """What the rule may look at and what is adjusted for beside it, each column once."""
-        return covariate_table((self.X, self.W))
+        """What the rule may look at and what is adjusted for beside it, each column once, by its label."""
+        table = covariate_table((self.X, self.W))
+        return table if self.about.labels is None else labelled_table(table, self.about.labels)
 
     @property
     def better(self) -> str:
@@ -250,11 +280,19 @@ class Described:
         return self.times is None and bool(np.isin(y[np.isfinite(y)], (0.0, 1.0)).all())
 
     @property
+    def met(self) -> str:
+        """What people are counted with: the outcome as somebody called it, or the value of its column."""
+        if self.times is not None:
+            return self.counted.outcome
+        outcome = self.about.outcome
+        return f"{outcome} = 1" if outcome == str(self.observed.name or "outcome") else outcome
+
+    @property
     def mean_outcome(self) -> str:
         """What outcomes are on average, in words, such as "mean score" or "mean days up to 1,000 days"."""
         about = self.about
         if self.counts_people:
-            return f"share of people with {about.outcome}"
+            return f"share of people with {self.met}"
         return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
 
     @property
@@ -265,7 +303,8 @@ class Described:
     @property
     def aim_value(self) -> str:
         """What values are, with their unit."""
-        return f"{self.value} ({self.about.unit})" if self.about.unit and self.times is None else self.value
+        counted = self.times is not None or self.counts_people  # in a unit of its own
+        return f"{self.value} ({self.about.unit})" if self.about.unit and not counted else self.value
 
     @property
     def are_shares(self) -> bool:
@@ -304,7 +343,7 @@ class Material:
     model : fitted estimator
         DRPolicyTree; or PolicyTree, for rewards from elsewhere.
     tree : Tree
-        The model's, with the shortest thresholds that send every row the same way.
+        The model's, with the shortest thresholds that send every row the same way, in the words of labels.
     encoded : ndarray of shape (n, p)
         All rows, as the tree reads them.
     results : tuple

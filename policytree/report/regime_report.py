@@ -32,6 +32,7 @@ from policytree.report.sections.regimes.evidence import (
 from policytree.report.sections.regimes.proof import certificate_section, limits_section
 from policytree.report.sections.regimes.question import methods_section, question_section, reproduce_section
 from policytree.report.sections.regimes.rule import example_section, rule_section, trees_section
+from policytree.trees.labels import complete, labelled
 from policytree.weighting.study_data import WEIGHT
 
 
@@ -105,7 +106,12 @@ class RegimeReport(Report):
         if named.instrument:
             raise InputError("A regime has no instrument; leave instrument out of about.")
         named = replace(named, outcome=named.outcome or outcome_name(stages), treatment=named.treatment or "treatment")
-        self.trees, eligible = regime_to_show(regime, course, value_names=named.value_names)
+        self.trees, eligible = regime_to_show(regime, course)
+        shown = self.trees
+        if named.labels is not None:
+            columns = dict.fromkeys(feature.name for _, tree in shown for feature in tree.features)
+            named = replace(named, labels=complete(named.labels, [*columns]))
+            shown = [(name, labelled(tree, named.labels)) for name, tree in shown]
         encoded = [
             model.encoder_.encode(regime.known(course, s, np.flatnonzero(each.eligible)).X)
             for s, (model, each) in enumerate(zip(regime.stages_, course.decisions, strict=True))
@@ -114,7 +120,7 @@ class RegimeReport(Report):
         if values is not None:
             values = replace(values, verdict=values.verdict.through(gates(checks)))
         self.values = values
-        material = RegimeMaterial(regime, course, named, self.trees, eligible, encoded, values)
+        material = RegimeMaterial(regime, course, named, shown, eligible, encoded, values)
         self.content = make_content(material, check_section(checks))
 
 

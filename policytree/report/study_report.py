@@ -39,7 +39,8 @@ from policytree.report.sections.target import target_section
 from policytree.report.sections.tree import fragile_leaves, not_recommended, rule_sections
 from policytree.report.sections.values import values_sections
 from policytree.study.study import Study
-from policytree.trees.short_thresholds import with_short_thresholds, with_value_names
+from policytree.trees.labels import labelled
+from policytree.trees.short_thresholds import with_short_thresholds, with_two_values
 from policytree.weighting.study_data import StudyData
 
 SAME = 1e-9  # probabilities that differ by less are the same
@@ -91,7 +92,8 @@ class StudyReport(Report):
     content : Content
         Sections of paragraphs, facts, tables, trees and pictures, as data.
     tree : Tree
-        The model's tree with the shortest thresholds that send every row the same way: the one that is shown.
+        The model's tree with the shortest thresholds that send every row the same way: the one that is shown, by the
+        columns' own names.
     verdict : Verdict or None
         The verdict as the report says it; None without held-out values.
     fragile_leaves : dict of int to float
@@ -154,8 +156,9 @@ class StudyReport(Report):
         if asked is not None and study.times is not None:
             asked.refuse_other(study.times, "the report asks")
         encoded = model.encoder_.encode(study.X)
-        self.tree = with_value_names(with_short_thresholds(model.tree_, encoded), encoded, study.about.value_names)
-        material = Material(study, model, self.tree, encoded, checked_results(results))
+        self.tree = with_two_values(with_short_thresholds(model.tree_, encoded), encoded)
+        shown = labelled(self.tree, study.about.labels)
+        material = Material(study, model, shown, encoded, checked_results(results))
         material = replace(material, results=gated(study, material.results))
         values = material.only(PolicyValueTable)
         self.verdict: Verdict | None = None if values is None else spoken(material, values.verdict)
@@ -266,6 +269,6 @@ def make_content(material: Material) -> Content:
     sections = [*first, *(None if section is None else replace(section, folded=True) for section in behind)]
     judged = material.only(PolicyValueTable) is not None or material.only(HonestLeaves) is not None
     title, subtitle = headings(
-        study.about, f"Which {study.about.treatment} for whom", study.aim, f"A rule{material.of_whom}", judged=judged
+        study.about, f"Which {study.what} for whom", study.aim, f"A rule{material.of_whom}", judged=judged
     )
     return Content(title, subtitle, tuple(section for section in sections if section is not None))

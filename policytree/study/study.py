@@ -6,14 +6,14 @@ import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from policytree.common.calls import StudyLike
 from policytree.common.typing import Table
-from policytree.common.validation import check_choice, is_real, place_of, position_of
+from policytree.common.validation import check_choice, check_level, is_real, place_of, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
 from policytree.data.sources import READ_ROWS, Source, arrow, is_dask, is_larger_than_memory, open_source
 from policytree.exceptions import InputError, quoted
@@ -27,6 +27,9 @@ from policytree.study_check.directions import Direction, direction_of, with_dire
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.study_data import StudyData
 from policytree.weighting.target_arguments import with_target
+
+if TYPE_CHECKING:
+    from policytree.plotting.survival import KaplanMeierDisplay
 
 DIRECTIONS = ("maximize", "minimize")
 BETTER = {"maximize": "larger is better", "minimize": "smaller is better", None: "nobody said which way is better"}
@@ -494,6 +497,45 @@ class Study(StudyLike):
         the fitted rewards.
         """
         return check_study(self)
+
+    def plot_survival(self, *, level: float = 0.95, ax: Any = None, **options: Any) -> KaplanMeierDisplay:
+        """Draw the share without event over time by treatment, and how many are still at risk (Kaplan and Meier).
+
+        With one of several causes (``TimeToEvent(..., cause=)``) the curves are its cumulative incidences (Aalen and
+        Johansen), which rise. Intervals allow for weights and clusters. People are compared by what they were offered
+        where they could refuse it.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals at every single time; they are symmetric for log(-log(share)).
+        ax : matplotlib Axes, optional
+        **options
+            ``title``, ``xlabel``, ``ylabel``, ``intervals`` and ``numbers_at_risk``, which
+            :meth:`policytree.plotting.survival.KaplanMeierDisplay.plot` describes.
+
+        Returns
+        -------
+        KaplanMeierDisplay
+            With ``curves``, ``figure_`` and ``ax_``.
+
+        Raises
+        ------
+        InputError
+            If the outcome is no :class:`policytree.study.TimeToEvent`.
+        """
+        from policytree.plotting.survival import KaplanMeierDisplay
+
+        check_level(level)
+        seen = self.assigned
+        if seen.times is None:
+            raise InputError(
+                f"The outcome is {self.outcome.column!r}, no time to an event; give outcome=TimeToEvent(...)."
+            )
+        of_rows: dict[str, Any] = {"weight": seen.sample_weight, "groups": seen.groups, "level": level}
+        return KaplanMeierDisplay.of(seen.times, seen.arm, seen.treatments.tolist(), **of_rows).plot(
+            ax=ax, **{"xlabel": self.unit or "time"} | options
+        )
 
     def __repr__(self) -> str:
         of = self.mean_outcome if self.found is not None else self.outcome.column

@@ -6,10 +6,12 @@ import csv
 import io
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError, quoted
@@ -149,6 +151,30 @@ def _values(text: str, line: int) -> dict[str, str]:
     return {value.strip(): meaning.strip() for value, _, meaning in pairs}
 
 
+def complete(labels: Any, columns: Sequence[str], *others: str) -> dict[str, Label]:
+    """A label for every column, as somebody gave them (:func:`as_labels`) or made of its name (:func:`humanized`).
+
+    Two columns that would be called the same keep their names.
+
+    Raises
+    ------
+    InputError
+        If labels are given, and none is of a column or one of the others.
+    """
+    labels = as_labels(labels)
+    if labels and not set(labels) & {*columns, *others}:
+        raise InputError(
+            f"labels name {', '.join(map(quoted, sorted(labels)[:3]))}, and none of the columns, which are "
+            f"{', '.join(map(quoted, columns[:5]))}."
+        )
+    called = [_complete(name, labels.get(name, Label())) for name in columns]
+    texts = [str(label) for label in called]
+    return {
+        name: replace(label, text=name, unit="") if texts.count(str(label)) > 1 else label
+        for name, label in zip(columns, called, strict=True)
+    }
+
+
 def labelled(tree: Tree, labels: Any, treatment: str = "") -> Tree:
     """The same tree in words that people read. It is for pictures and texts: tables have other names.
 
@@ -156,32 +182,29 @@ def labelled(tree: Tree, labels: Any, treatment: str = "") -> Tree:
     ----------
     tree : Tree
     labels : "humanize", path, mapping of str to str or Label, or None
-        By column (:func:`as_labels`); None leaves the tree as it is. A column without one has its name made readable
-        (:func:`humanized`). Two columns that would be called the same keep their names.
+        By column (:func:`complete`); None leaves the tree as it is.
     treatment : str
         The column of treatments, whose values may have labels, too.
-
-    Raises
-    ------
-    InputError
-        If labels are given, and none is of a column of the tree.
     """
     if labels is None:
         return tree
-    names, labels = [feature.name for feature in tree.features], as_labels(labels)
-    if labels and not set(labels) & {*names, treatment}:
-        raise InputError(
-            f"labels name {', '.join(map(quoted, sorted(labels)[:3]))}, and none of the tree's columns, which are "
-            f"{', '.join(map(quoted, names[:5]))}."
-        )
-    called = [_complete(name, labels.get(name, Label())) for name in names]
-    texts = [str(label) for label in called]
-    features = [
-        _shown(feature, label, feature.name if texts.count(text) > 1 else text)
-        for feature, label, text in zip(tree.features, called, texts, strict=True)
-    ]
+    labels = as_labels(labels)
+    called = complete(labels, [feature.name for feature in tree.features], treatment)
+    features = tuple(_shown(feature, called[feature.name]) for feature in tree.features)
     of_treatment = labels.get(treatment, Label())
-    return replace(tree, features=tuple(features), actions=tuple(of_treatment.of(action) for action in tree.actions))
+    return replace(tree, features=features, actions=tuple(of_treatment.of(action) for action in tree.actions))
+
+
+def labelled_table(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataFrame:
+    """The same table in words that people read: the names of its columns, and values all of which have a name."""
+    out = {}
+    for name in table.columns:
+        values, label = table[name].dropna().unique(), labels.get(name, Label(name))
+        told = {value: label.of(value) for value in values}
+        every = label.values and all(str(value).removesuffix(".0") in label.values for value in values)
+        texts = not pd.api.types.is_numeric_dtype(table[name])
+        out[str(label)] = table[name].map(told) if every or (texts and label.values) else table[name]
+    return pd.DataFrame(out, index=table.index)
 
 
 def _complete(name: str, label: Label) -> Label:
@@ -192,8 +215,10 @@ def _complete(name: str, label: Label) -> Label:
     return Label(made.text, label.unit or made.unit, label.values)
 
 
-def _shown(feature: Feature, label: Label, text: str) -> Feature:
+def _shown(feature: Feature, label: Label) -> Feature:
     if feature.kind == CATEGORICAL:
-        return replace(feature, name=text, categories=tuple(label.of(level) for level in feature.categories))
+        return replace(feature, name=str(label), categories=tuple(label.of(level) for level in feature.categories))
     two_valued = set(label.values) == {"0", "1"}  # whoever names just these says that there are no others
-    return replace(feature, name=text, value_names=(label.of(0), label.of(1)) if two_valued else feature.value_names)
+    return replace(
+        feature, name=str(label), value_names=(label.of(0), label.of(1)) if two_valued else feature.value_names
+    )

@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from policytree.data.features import CATEGORICAL
-from policytree.exceptions import InputError
 from policytree.trees.tree import Tree
 
 MOST_DECIMALS = 12
 
 
-def with_value_names(tree: Tree, X: np.ndarray, names: Mapping[str, tuple[str, str]]) -> Tree:
-    """The same tree whose questions about columns of zeros and ones name a value: "sex = female", or "sex = 0".
-
-    Parameters
-    ----------
-    tree : Tree
-    X : ndarray of shape (n, p)
-        Encoded rows.
-    names : mapping of str to tuple of two str
-        What 0 and 1 mean, by the names of columns.
-
-    Raises
-    ------
-    InputError
-        If a name is no column of zeros and ones.
-    """
-    known = {feature.name for feature in tree.features}
+def with_two_values(tree: Tree, X: np.ndarray) -> Tree:
+    """The same tree whose questions about zeros and ones, by encoded rows (n, p), say "= 0" and not "≤ 0"."""
     features = []
     for feature, column in zip(tree.features, X.T, strict=True):
         two_valued = feature.kind != CATEGORICAL and set(np.unique(column[~np.isnan(column)])) <= {0.0, 1.0}
-        if feature.name in names and not two_valued:
-            raise InputError(f"Names of values were given for {feature.name!r}, which has other ones than 0 and 1.")
-        features.append(replace(feature, value_names=names.get(feature.name, ("0", "1"))) if two_valued else feature)
-    for name in names:
-        if name not in known:
-            raise InputError(f"Names of values were given for {name!r}, which is no covariate of the tree.")
+        features.append(replace(feature, value_names=("0", "1")) if two_valued else feature)
     return replace(tree, features=tuple(features))
 
 

@@ -24,8 +24,9 @@ from policytree.model_selection.crossfit import (
 )
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.completion import completed
-from policytree.weighting.effect_outcomes import EffectModel, EffectOutcomes, is_effect_estimator
+from policytree.weighting.effect_outcomes import EffectModel, EffectOutcomes, MatchedModel, is_effect_estimator
 from policytree.weighting.learners import OutcomeClassifier, OutcomeRegressor, imputed, propensity_learner
+from policytree.weighting.matching import MatchingRewards
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.stacked import expanded
 from policytree.weighting.stacking import (
@@ -65,7 +66,7 @@ class ArmModels:
 class ArmOfStack:
     """One arm of a fold's default outcome models, as a model by itself."""
 
-    model: StackedOutcomes | EffectModel
+    model: StackedOutcomes | EffectModel | MatchedModel
     arm: int
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -85,7 +86,7 @@ class CrossFittedRegression:
     """
 
     predictions: np.ndarray
-    models: tuple[ArmModels | StackedOutcomes | EffectModel, ...]
+    models: tuple[ArmModels | StackedOutcomes | EffectModel | MatchedModel, ...]
 
     def predict_new(self, Z: np.ndarray, held_out_of: np.ndarray | None = None) -> np.ndarray:
         """Expected outcomes of new rows, shape (n, K): averaged over fold models."""
@@ -132,6 +133,10 @@ def resolve_learner(learner: Any, argument: str) -> Any:
     return _resolve(learner, None, argument, True, None)
 
 
+def _learns_all_arms(learner: Any) -> bool:
+    return is_effect_estimator(learner) or isinstance(learner, MatchingRewards)
+
+
 def _is_auto(learner: Any) -> bool:
     return isinstance(learner, str) and learner == "auto"
 
@@ -140,7 +145,7 @@ def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random
     """The outcome learner: a classifier by default if all outcomes are 0 or 1. A mapping has one per treatment."""
     if isinstance(learner, Mapping):
         return {arm: resolve_regression(own, y, has_covariates, random_state) for arm, own in learner.items()}
-    if is_effect_estimator(learner) or (isinstance(learner, str) and learner in OUTCOME_LEARNERS):
+    if _learns_all_arms(learner) or (isinstance(learner, str) and learner in OUTCOME_LEARNERS):
         named = quoted(learner) if isinstance(learner, str) else type(learner).__name__
         raise InputError(
             f"model_regression={named} learns the outcomes of all treatments together, and here one model is asked "
@@ -152,10 +157,10 @@ def resolve_regression(learner: Any, y: np.ndarray, has_covariates: bool, random
 
 def resolve_outcomes(learner: Any, y: np.ndarray, has_covariates: bool, random_state):
     """As :func:`resolve_regression`, but "auto" is one stack for all treatments, and a name one learner of it."""
-    if is_effect_estimator(learner):
+    if _learns_all_arms(learner):
         if not has_covariates:
             raise InputError("model_regression needs covariates; pass X or W, or leave it at 'auto' for arm averages.")
-        return EffectOutcomes(learner)
+        return EffectOutcomes(learner, random_state)
     if isinstance(learner, str) and learner in OUTCOME_LEARNERS:
         return OutcomeStack(_is_binary(y), (learner,)) if has_covariates else DummyRegressor()
     if _is_auto(learner) and has_covariates:

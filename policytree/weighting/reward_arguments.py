@@ -8,8 +8,10 @@ import numpy as np
 
 from policytree.common.validation import check_choice, is_real
 from policytree.exceptions import InputError, quoted
+from policytree.weighting.direct_method import DirectMethod
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.instrument import COMPLIERS, InstrumentalVariable
+from policytree.weighting.matching import MatchingRewards
 from policytree.weighting.overlap import DoublyRobustOverlap
 from policytree.weighting.propensities import is_constant, propensity_matrix, warn_if_small
 from policytree.weighting.registry import SCHEMES
@@ -19,7 +21,7 @@ from policytree.weighting.study_data import StudyData, outcome_matrix
 from policytree.weighting.target_population import DoublyRobustTarget
 from policytree.weighting.treated import DoublyRobustTreated
 
-INSTRUMENT = "instrument"
+INSTRUMENT, MATCHING = "instrument", "matching"  # methods that are more than a scheme
 ESTIMANDS = ("all", "treated", "overlap", "compliers")
 
 
@@ -43,8 +45,32 @@ def resolve_scheme(estimator: Any, treatments: np.ndarray, to_target: bool = Fal
         return other
     if all(hasattr(method, name) for name in ("rewards", "needs_regression", "needs_propensity")):
         return method
-    check_choice(method, "method", [*sorted(SCHEMES), INSTRUMENT])
-    return SCHEMES[method]
+    check_choice(method, "method", [*sorted(SCHEMES), MATCHING, INSTRUMENT])
+    return DirectMethod() if method == MATCHING else SCHEMES[method]
+
+
+def is_matched(estimator: Any) -> bool:
+    """Whether the rewards of a RewardEstimator are outcomes of people who are alike."""
+    return isinstance(estimator.method, str) and estimator.method == MATCHING
+
+
+def outcome_model(estimator: Any) -> Any:
+    """What learns outcomes: as ``model_regression`` says; by default of ``method="matching"``, matching.
+
+    Raises
+    ------
+    InputError
+        If rewards are to be by matching, and another model is given.
+    """
+    asked = estimator.model_regression
+    if not is_matched(estimator) or isinstance(asked, MatchingRewards):
+        return asked
+    if not isinstance(asked, str) or asked != "auto":
+        raise InputError(
+            "method='matching' learns outcomes by matching; leave model_regression at 'auto', or make it a "
+            f"MatchingRewards; got {quoted(asked)}."
+        )
+    return MatchingRewards()
 
 
 def estimand_scheme(

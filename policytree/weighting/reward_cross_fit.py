@@ -25,7 +25,7 @@ from policytree.weighting.nuisances import (
     resolve_uptake,
 )
 from policytree.weighting.propensities import clip
-from policytree.weighting.reward_arguments import divided_by
+from policytree.weighting.reward_arguments import divided_by, outcome_model
 from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.stacked import share_of_target
 from policytree.weighting.study_data import StudyData
@@ -46,7 +46,7 @@ def cross_fit_nuisances(
     regression = propensity = None
     if scheme.needs_regression and given.regression is None:
         y = observed.y if observed.seen is None else observed.y[observed.seen]
-        regression = resolve_outcomes(estimator.model_regression, y, has_covariates, seed)
+        regression = resolve_outcomes(outcome_model(estimator), y, has_covariates, seed)
     if scheme.needs_propensity and given.propensity is None:
         propensity = resolve_arms(estimator.model_propensity, has_covariates)
     hazards = observation = uptake = None

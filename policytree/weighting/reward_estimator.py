@@ -48,11 +48,13 @@ from policytree.weighting.nuisances import (
     resolve_effects,
 )
 from policytree.weighting.overlap import DoublyRobustOverlap
+from policytree.weighting.pictures import NuisancePictures
 from policytree.weighting.propensities import warn_if_lowered, warn_if_unobserved
 from policytree.weighting.reward_arguments import (
     check_parameters,
     given_nuisances,
     is_instrumental,
+    is_matched,
     refuse_infinite_rewards,
     resolve_scheme,
 )
@@ -75,7 +77,7 @@ MIXTURES = {"treatment": "propensity", "outcomes": "regression"}  # of what defa
 
 
 @dataclass(eq=False, repr=False)
-class RewardEstimator(NestedParameters):
+class RewardEstimator(NuisancePictures, NestedParameters):
     """Estimate every person's reward under every treatment, an (n, K) frame, from a trial or an observational study.
 
     The nuisances (expected outcomes per treatment, probabilities of treatment) are cross-fitted: every row is judged by
@@ -93,19 +95,22 @@ class RewardEstimator(NestedParameters):
         prediction is the expected outcome (the probability, for 0/1). An unfitted effect estimator of EconML
         (``CausalForestDML(discrete_treatment=True)``, DR learners, metalearners) is fitted to all treatments at once;
         what its effects leave of outcomes is the outcome under the first one
-        (:mod:`policytree.weighting.effect_outcomes`). Learners see a float64 matrix (numbers as they are, one indicator
-        column per category); those that refuse missing values get medians with indicators.
+        (:mod:`policytree.weighting.effect_outcomes`). So is a :class:`policytree.weighting.matching.MatchingRewards`.
+        Learners see a float64 matrix (numbers as they are, one indicator column per category); those that refuse
+        missing values get medians with indicators.
     model_propensity : "auto" or scikit-learn classifier
         P(T | X, W). "auto" mixes the treatments' shares, a multinomial logit that shrinks rare categories and
         multinomial boosting by their out-of-fold errors (:class:`policytree.weighting.stacking.PropensityStack`). Not
         used when ``propensity`` is given to ``fit``. Classifiers whose probabilities are off (forests, boosting, naive
         Bayes) are calibrated by scikit-learn inside every fold:
         ``CalibratedClassifierCV(RandomForestClassifier(), method="isotonic")``; look at
-        :class:`policytree.plotting.CalibrationDisplay` before and after. Its own inner folds (``cv=5``) need five rows
+        :meth:`plot_calibration` before and after. Its own inner folds (``cv=5``) need five rows
         of every treatment in each training part.
     method : str or Scheme
         "dr" is doubly robust (:class:`policytree.weighting.doubly_robust.DoublyRobust`), "ipw" weighs by inverse
-        propensities, "regression" takes the outcome models' predictions; "dr_normalized" and "ipw_normalized" make
+        propensities, "regression" takes the outcome models' predictions, "matching" those of people who are alike
+        (:class:`policytree.weighting.matching.MatchingRewards`, learnt from the other folds and matched to their
+        people; where its arguments matter, pass one as ``model_regression``); "dr_normalized" and "ipw_normalized" make
         every treatment's weights sum to one. Or an instance of a scheme. "instrument" learns the effect of a treatment
         from who was offered it (a study's ``Offered``), where people choose for reasons that bear on the outcome:
         :class:`policytree.weighting.instrument.InstrumentalVariable`. Rewards are then gains over the first of two
@@ -355,6 +360,8 @@ class RewardEstimator(NestedParameters):
         Z = self.covariates_.matrix(X, W, observed.n)
         if observed.study is not None and not Z.shape[1]:
             raise InputError("Study and target are told apart by covariates; pass X (or W) where there is a target.")
+        if is_matched(self) and not Z.shape[1]:
+            raise InputError("method='matching' needs covariates by which people are alike; pass X or W.")
         given = given_nuisances(self, data.propensity, data.regression, observed, scheme)
         memory = Remembered.of(data, observed.n_arms)
         self._forget(observed)

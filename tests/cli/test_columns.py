@@ -34,7 +34,7 @@ def words(tmp_path):
 def test_an_event_in_words_is_its_zeros_and_ones(words, tmp_path):
     code, out, err = design(words, tmp_path / "out", "--event", "died", "--direction", "minimize", *QUICK)
     assert code == 0, err
-    assert "y, 1 if died, 0 if alive; lower is better" in " ".join(out.split())
+    assert "y = died, 1 if died, 0 if alive; lower is better" in " ".join(out.split())
     data = trial()
     data["y"] = (data["y"] < 0).astype(float)
     data.to_csv(tmp_path / "numbers.csv", index=False)

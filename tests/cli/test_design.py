@@ -517,9 +517,25 @@ def test_solvers_and_guesses_are_named(csv, tmp_path, solver):
     assert (asked["solver"], asked["guesses"]) == (solver, ["thresholds", "lower_bounds"])
 
 
+@pytest.mark.parametrize("method", ["ipw", "regression", "matching"])
+def test_methods_are_named_and_values_stay_doubly_robust(csv, tmp_path, method):
+    how = ("--max-depth", "1", "--cv", "2", "--repeats", "1", "--exclude", "clinic", "--propensity", "0.5")
+    code, _, err = design(csv, tmp_path / "out", "--method", method, "--solver", "duplication", *how)
+    assert code == 0, err
+    saved = json.loads((tmp_path / "out" / "tree.json").read_text())
+    assert saved["design"]["options"]["method"] == method
+    text = flat((tmp_path / "out" / "report.txt").read_text())
+    assert f"found for rewards by the method {method} (--method), and its proof" in text
+    tree = from_json((tmp_path / "out" / "tree.json").read_text())
+    assert [tree.features[j].name for j in tree.used_features] == ["age"]
+    values = pd.read_csv(tmp_path / "out" / "values.csv").set_index("rule")
+    assert (values["lower"] < values["value"]).all() and values["value"].max() < 4  # rewards of ipw would reach 8
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
+        (("--method", "weights"), "--method must be one of dr, dr_normalized, ipw, ipw_normalized, regression, match"),
         (("--solver", "magic"), "--solver must be one of direct, auto, duplication, sampling; got 'magic'"),
         (("--guesses", "threshold"), "--guesses must be some of thresholds, depth, lower_bounds"),
         (("--solver", "duplication", "--max-share", "drug=.3"), "Limits and shares, --categories groups and"),

@@ -143,6 +143,16 @@ def test_options_say_every_kind_of_study(kind):
         assert again.observed.times.target == study.observed.times.target
 
 
+@pytest.mark.parametrize("name", STUDIES)
+def test_columns_of_a_kind_are_no_covariates(name):
+    """A kind that was tried as the recipe says lent its second column to the tree."""
+    said = {"treatment": "arm", "outcome": "score", "covariates": ["age"], "direction": "maximize"} | STUDIES[name]
+    study = Study(table(), **said)
+    again, _ = study_of_table("trial.csv", table(), dataclasses.replace(options_of(study), covariates=None))
+    assert "age" in again.covariates
+    assert not {*study.outcome.columns().values(), *study.treatment.columns().values()} & {*again.covariates}
+
+
 def test_what_a_design_says_of_columns_holds_for_evaluate_and_its_help_says_so():
     design = {"treatment": "arm", "outcome": "score", "strata": ["block", "gone"], "cluster": "diet"}
     asked = _with_design(StudyOptions(), design, table())

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from policytree import OptimalTreeClassifier, PolicyTree
 from policytree.constraints import Budget
 from policytree.data import sources
-from policytree.encoded import encode, encoding, open_encoded, predict_to_file, solve, tally
+from policytree.encoded import encode, encoding, open_encoded, solve, tally
 from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import Status
 from policytree.serialization import files
@@ -233,20 +233,20 @@ def test_labels_of_any_type(small, tmp_path, rows):
 def test_predictions_go_to_a_file_in_batches(tmp_path, rows, ending):
     data = encode(to_learn(rows, ["x", "town"], rewards=["a", "b"]), directory=tmp_path / "e")
     tree = PolicyTree(max_depth=2).fit(data)
-    path = predict_to_file(tree, rows, tmp_path / f"out.{ending}", keep=["x"], column="arm", batch_rows=7)
+    path = tree.predict_to_file(rows, tmp_path / f"out.{ending}", keep=["x"], column="arm", batch_rows=7)
     out = pd.read_parquet(path) if ending == "parquet" else pd.read_csv(path)
     assert out.arm.tolist() == tree.predict(rows[["x", "town"]]).tolist() and np.allclose(out.x, rows.x)
     assert [f.name for f in tmp_path.iterdir() if f.name.startswith(".")] == []
     with pytest.raises(InputError, match="lacks the column"):
-        predict_to_file(tree, rows[["x"]], tmp_path / "other.csv")
+        tree.predict_to_file(rows[["x"]], tmp_path / "other.csv")
     with pytest.raises(InputError, match=r"lacks the column\(s\) 'id' of keep"):
-        predict_to_file(tree, rows, tmp_path / "other.csv", keep=["id"])
+        tree.predict_to_file(rows, tmp_path / "other.csv", keep=["id"])
     with pytest.raises(InputError, match=r"folder .* does not exist"):
-        predict_to_file(tree, rows, tmp_path / "none" / "out.csv")
+        tree.predict_to_file(rows, tmp_path / "none" / "out.csv")
     with pytest.raises(InputError, match="must end in"):
-        predict_to_file(tree, rows, tmp_path / "out.json")
+        tree.predict_to_file(rows, tmp_path / "out.json")
     with pytest.raises(InputError, match="no rows"):
-        predict_to_file(tree, rows.iloc[:0], tmp_path / "none.csv")
+        tree.predict_to_file(rows.iloc[:0], tmp_path / "none.csv")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -270,9 +270,9 @@ def test_predictions_that_a_full_disk_refuses_leave_what_was_there(rng, tmp_path
         else:
             patched.setattr(os, "fsync", full)
         with pytest.raises(InputError, match=r"Cannot write '.*link\..*': No space left on device"):
-            predict_to_file(tree, rows, link, batch_rows=100)
+            tree.predict_to_file(rows, link, batch_rows=100)
     assert target.read_bytes() == b"earlier"
-    predict_to_file(tree, rows, link, batch_rows=100)
+    tree.predict_to_file(rows, link, batch_rows=100)
     assert link.is_symlink() and target.read_bytes() != b"earlier"
     assert {path.name for path in tmp_path.iterdir()} == {target.name, link.name}
 

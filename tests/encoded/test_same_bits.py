@@ -21,8 +21,6 @@ from policytree.encoded import (
     reward_job,
     solve,
     stream_rewards,
-    streamed_leaf_summary,
-    streamed_policy_values,
 )
 from policytree.on_dask import DaskOptimalTreeClassifier, DaskPolicyTree
 from policytree.study import Label, MayBeMissing, Rewards, TimeToEvent
@@ -167,7 +165,7 @@ def test_rewards_and_values(tmp_path, kind):
     learning, held_out = parts(scores)
     arrays = [part[[*ARMS, "fold"]].to_numpy(dtype=np.float64) for part in (learning, held_out)]
     tree = PolicyTree(max_depth=2).fit(encode(scores.learning, directory=tmp_path / "e"))
-    values = streamed_policy_values(tree, scores.held_out)
-    leaves = streamed_leaf_summary(tree, scores.held_out, held_out=True)
+    values = tree.streamed_values(scores.held_out)
+    leaves = tree.streamed_leaves(scores.held_out, held_out=True)
     tables = [table.select_dtypes("number").to_numpy(dtype=np.float64) for table in (values, leaves)]
     assert [digest(*arrays, scores.horizon), of_tree(tree), digest(*tables)] == RECORDED[kind]

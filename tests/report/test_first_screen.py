@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, Study, StudyReport, cross_val_policy_value
 from policytree.evaluation.policy_value.given_effects import given_effects
+from policytree.report.amounts import Amounts
 from policytree.report.content import Facts, Table, Words
+from policytree.study import Event
 
 
 def table(n: int = 600, *, seed: int = 0) -> pd.DataFrame:
@@ -41,7 +45,7 @@ def test_the_proposal_is_the_rule_path_by_path(trial):
     lead = verdict_blocks(trial[0])[0]
     assert lead.tone == "lead" and lead.text.startswith("Use the policy tree: if age is at most ")
     assert lead.text.endswith(", give placebo; otherwise give drug.")
-    assert trial[0].content.title == "Which arm for whom, for the lowest share of people with relapse?"
+    assert trial[0].content.title == "Which treatment for whom, for the lowest share of people with relapse = 1?"
 
 
 def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial):
@@ -49,7 +53,7 @@ def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial)
     gain, changed = report.verdict.gain, report.verdict.changed
     pairs = {text: size for text, size in next(b for b in verdict_blocks(report) if isinstance(b, Facts)).pairs}
     assert pairs["people change treatment"] == f"{100 * changed:.0f} of 100"
-    (against,) = (name for name in pairs if name.startswith("people with relapse than if everybody gets placebo"))
+    (against,) = (name for name in pairs if name.startswith("people with relapse = 1 than if everybody gets placebo"))
     assert pairs[against] == f"{-100 * gain.value:.1f} fewer of 100"
     assert f"95% CI {-100 * gain.upper:.1f} to {-100 * gain.lower:.1f}" in against, "counted as the word counts"
     (best,) = (name for name in pairs if "best single treatment" in name)
@@ -60,7 +64,7 @@ def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial)
 
 def test_what_counts_and_what_does_not_stand_on_page_one(trial):
     facts = dict(pair for b in verdict_blocks(trial[0]) if isinstance(b, Facts) for pair in b.pairs)
-    assert facts["outcome"] == "share of people with relapse; lower is better"
+    assert facts["outcome"] == "share of people with relapse = 1; lower is better"
     assert facts["not counted"] == "benefits and harms other than relapse, and what treatments cost"
     assert facts["compared with"] == "placebo for everybody" and facts["learnt and judged on"].startswith("600 rows")
 
@@ -106,3 +110,21 @@ def test_held_out_effects_are_those_of_people_whom_rules_give_a_treatment(trial)
     assert report.to_text().count("than if everybody gets placebo, held out") == 1, (
         "in the one leaf that gives the drug"
     )
+
+
+def test_an_interval_across_zero_has_a_word_at_either_end():
+    across = SimpleNamespace(value=-64.0, lower=-303.0, upper=175.0)
+    assert Amounts(False, "dollars", 0.95).text(across) == "64 dollars less (95% CI 175 more to 303 less)"
+    share = SimpleNamespace(value=0.01, lower=-0.029, upper=0.049)
+    assert Amounts(True, "", 0.95).parts(share) == ("1.0 more of 100", "95% CI 2.9 fewer to 4.9 more")
+
+
+def test_an_event_is_named_with_its_value():
+    frame = table()
+    frame["status"] = np.where(frame.pop("relapse") == 1, "relapsed", "well")
+    study = Study(
+        frame, treatment="arm", outcome=Event("status", "relapsed"), direction="minimize", control="placebo",
+        propensity=0.5,
+    )  # fmt: skip
+    report, _ = reported(study)
+    assert report.content.title == "Which treatment for whom, for the lowest share of people with status = relapsed?"

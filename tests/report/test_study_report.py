@@ -188,7 +188,7 @@ def test_a_tree_of_given_rewards_has_a_report_without_nuisances(plain):
     text = " ".join(report.to_text().split())
     assert (
         "None: without held-out values nobody knows" in text
-        and "Which drug for whom, for the highest mean score?" in text
+        and "Which treatment for whom, for the highest mean score?" in text
     )
     assert ranking.estimate.value == pytest.approx(float(table_of(report.content, "ranking").rows[0][1]), abs=0.01)
     assert "youth &lt;b&gt;" in report.to_html() and "youth <b>" not in report.to_html()

@@ -91,7 +91,7 @@ def test_pictures_are_the_curves_of_arms_and_leaves(study, report):
 def test_horizon_unit_and_floor_are_said(report):
     text = " ".join(report.to_text().split())
     for words in (
-        "Which arm for whom, for the highest mean days up to 600 days?", "horizon 600 days",
+        "Which treatment for whom, for the highest mean days up to 600 days?", "horizon 600 days",
         "restricted means: the mean time",
         "What happens after the horizon does not count.", "None of the 240 rows had an estimated probability",
         "Rubin D, van der Laan MJ", "What hides behind censoring is another matter",

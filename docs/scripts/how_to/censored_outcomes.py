@@ -8,7 +8,6 @@ survival time (RMST), in the unit of the time.
 """
 
 from policytree import PolicyTree, RewardEstimator, Study, load_dataset, policy_value
-from policytree.plotting import KaplanMeierDisplay
 from policytree.study import TimeToEvent
 
 frame = load_dataset("colon").frame  # two drugs, one, or neither; years to death
@@ -24,7 +23,7 @@ model = RewardEstimator(random_state=0).fit(study)
 print(model.rewards_.mean().round(2).to_dict())
 gain = policy_value("Lev+5FU", model.rewards_, baseline="Obs")
 print(f"Both drugs bring {gain.value:.2f} years of {model.horizon_:g} [{gain.lower:.2f}, {gain.upper:.2f}].")
-KaplanMeierDisplay.from_data(frame["years_to_death"], frame["died"], frame["arm"], horizon=5.0, xlabel="years")
+study.plot_survival(xlabel="years")
 
 # %%
 # Times taken as they are would be wrong: whoever was censored lived on. To keep only those whose time is known is no

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from policytree import PolicyTree, Study
-from policytree.encoded import encode, predict_to_file
+from policytree.encoded import encode
 from policytree.study import Rewards
 
 folder = Path(tempfile.mkdtemp())
@@ -43,7 +43,7 @@ tree.plot()
 # %%
 # Predictions go from file to file, a batch at a time:
 
-print(predict_to_file(tree, folder / "part0.parquet", folder / "given.parquet", keep=["risk"]).name)
+print(tree.predict_to_file(folder / "part0.parquet", folder / "given.parquet", keep=["risk"]).name)
 pd.read_parquet(folder / "given.parquet").head(3)
 
 # %%

@@ -12,7 +12,6 @@ import pandas as pd
 from lifelines import CoxPHFitter
 
 from policytree import RewardEstimator, Study, policy_value
-from policytree.plotting import KaplanMeierDisplay
 from policytree.study import TimeToEvent
 
 
@@ -50,7 +49,7 @@ study = Study(table, treatment="arm", outcome=outcome, direction="maximize", pro
 model = RewardEstimator(model_event=Cox(), random_state=0).fit(study)
 gain = policy_value("drug", model.rewards_, baseline="placebo")
 print(f"The drug adds {gain.value:.2f} of {model.horizon_:g} years [{gain.lower:.2f}, {gain.upper:.2f}].")
-KaplanMeierDisplay.from_data(table["years"], table["died"], table["arm"], horizon=4.0, xlabel="years")
+study.plot_survival(xlabel="years")
 
 # %%
 # ``model_censoring=`` takes such an object as well: for it the event is being censored. Of the two models, one has to

@@ -48,9 +48,8 @@ rewards.rewards_.head().round(1)
 # ---------------------------------
 
 from policytree.diagnostics import overlap_table
-from policytree.plotting import CovariateBalanceDisplay, OverlapDisplay
 
-OverlapDisplay.from_estimator(rewards, T)
+rewards.plot_overlap(T)
 
 # %%
 overlap_table(rewards.propensity_, T).T.round(2)
@@ -63,7 +62,7 @@ overlap_table(rewards.propensity_, T).T.round(2)
 # -------------------------
 
 covariates = pd.concat([X, W], axis=1)
-CovariateBalanceDisplay.from_estimator(rewards, T, covariates)
+rewards.plot_balance(T, covariates)
 
 # %%
 # Before weighting, those who quit were older and smoked less. After weighting no difference is larger than a tenth of

@@ -164,10 +164,11 @@ def refuse_single(job: Job) -> None:
         "--repeated-features": tree["repeated_features"], "--feature-group": tree["feature_groups"],
         "--max-expected-cost": tree["max_expected_cost"], "--split-features": tree["split_features"],
         "--root-feature": tree["root_feature"], "--budget": tree["budget"], "--budget-cost": tree["budget_costs"],
-        "--max-share": tree["max_share"], "--min-share": tree["min_share"], "--value-names": job.value_names,
+        "--max-share": tree["max_share"], "--min-share": tree["min_share"], "--labels": job.labels,
         "--limit": options.limit, "--at-least": options.at_least, "--also": options.also, "--parity": options.parity,
         "--value-parity": options.value_parity, "--worst-group": options.worst_group, "--subgroups": options.subgroups,
-        "--randomized": options.randomized or None, "--solver": tree["solver"], "--guesses": tree["guesses"],
+        "--randomized": options.randomized or None, "--method": tree["method"],
+        "--solver": tree["solver"], "--guesses": tree["guesses"],
     }  # fmt: skip
     for asked, value in given.items():
         if value not in (None, (), []):

@@ -164,7 +164,7 @@ class RegimeValueTable(Shown):
         """Draw the held-out value of every rule with its interval.
 
         Options are ``ax``, ``differences``, ``title``, ``xlabel``, ``limits`` and ``marked``, as in
-        :meth:`policytree.plotting.PolicyValueDisplay.plot`.
+        :meth:`policytree.plotting.values.PolicyValueDisplay.plot`.
         """
         from policytree.plotting.values import PolicyValueDisplay
 

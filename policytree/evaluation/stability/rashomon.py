@@ -186,7 +186,7 @@ def _prepared(estimator, X, y, max_depth, fit_params) -> tuple[Job, TreeEstimato
             raise InputError("y is the estimator's own rewards for a DRPolicyTree; leave it out.")
         if estimator.policy_tree_.min_samples_per_treatment and len(X) == len(estimator._received):
             fit_params = {"T": estimator._received} | fit_params  # which leaves count
-        estimator, y = estimator.policy_tree_, estimator.rewards_
+        estimator, y = estimator.policy_tree_, estimator.tree_rewards_
     if not isinstance(estimator, TreeEstimator):
         raise InputError(
             "near_ties takes an OptimalTreeClassifier, CostSensitiveTreeClassifier, PolicyTree or DRPolicyTree; got "

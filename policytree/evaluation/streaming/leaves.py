@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from policytree.common.validation import check_count, check_level
-from policytree.data.sources import READ_ROWS
 from policytree.encoded.reading import reward_columns
 from policytree.encoded.study_rows import treatment_positions
 from policytree.evaluation.leaves.estimates import (
@@ -26,58 +25,8 @@ from policytree.solvers.core.exact_sums import ExactSum
 from policytree.study.study import Study
 
 
-def streamed_leaf_summary(
-    tree: Any,
-    study: Study,
-    *,
-    held_out: bool = False,
-    level: float = 0.95,
-    batch_rows: int = READ_ROWS,
-) -> pd.DataFrame:
-    """Summarise every leaf as :func:`policytree.leaf_summary` does, from any number of rows.
-
-    The table is that of :func:`policytree.leaf_summary`; only sums over rows, or clusters, are kept. Without clusters
-    sums are exact, so that no number depends on batches or on the order of rows.
-
-    Parameters
-    ----------
-    tree : fitted tree
-        Fitted on named columns, with treatments among the rewards.
-    study : Study
-        Its outcome are :class:`policytree.study.Rewards`, of which larger ones are better unless the study, or else the
-        tree, says otherwise. If it names the treatment, of the same names, each arm's rows in every leaf are counted.
-        Rows, in memory or larger than it, are read once, a batch at a time; of clusters one number a leaf and treatment
-        is kept in memory.
-    held_out : bool, default False
-        Whether neither these rows' outcomes chose the tree nor their nuisance models saw them: only then are there
-        intervals.
-    level : float
-        Coverage of the intervals: of all values together, and of all gains together, over leaves and arms.
-    batch_rows : int, default 262,144
-
-    Returns
-    -------
-    DataFrame
-        One row per leaf that has rows, sorted by leaf id: its rows and arm, the value of every arm, and the gain over
-        the second-best arm (:func:`policytree.leaf_summary` lists the columns).
-
-    Raises
-    ------
-    InputError
-        If a column is missing or cannot be used, the tree gives a treatment without rewards, or a leaf has no weight.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from policytree import PolicyTree, Study
-    >>> from policytree.encoded import streamed_leaf_summary
-    >>> from policytree.study import Rewards
-    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
-    >>> tree = PolicyTree(max_depth=1).fit(rows[["age"]], rows[["none", "drug"]])
-    >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
-    >>> streamed_leaf_summary(tree, study)["arm"].tolist()
-    ['none', 'drug']
-    """
+def streamed_leaves(tree: Any, study: Study, held_out: bool, level: float, batch_rows: int) -> pd.DataFrame:
+    """As :meth:`policytree.PolicyTree.streamed_leaves` says."""
     check_level(level)
     check_count(batch_rows, "batch_rows", 1)
     names, rewards = columns_of(tree, "tree"), rewards_to_judge(study)

@@ -12,7 +12,6 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from policytree.common.validation import check_count, check_level
-from policytree.data.sources import READ_ROWS
 from policytree.encoded.reading import check_weights, kinds_of, outcome_to_learn, reward_columns, row_weights
 from policytree.exceptions import InputError
 from policytree.solvers.core.exact_sums import ExactSum
@@ -22,64 +21,10 @@ from policytree.study.study import Study
 COLUMNS = ("rule", "less", "value", "standard_error", "lower", "upper", "level", "n", "n_clusters")
 
 
-def streamed_policy_values(
-    policies: Mapping[str, Any] | Any,
-    study: Study,
-    *,
-    level: float = 0.95,
-    batch_rows: int = READ_ROWS,
-) -> pd.DataFrame:
-    """Values of fitted trees and of every treatment for all, and the trees' advantages, from rows of any number.
-
-    The estimates are those of :func:`policytree.policy_value`: influences are summed within clusters, and only sums
-    over rows, or clusters, are kept. Without clusters sums are exact, so that no
-    number depends on batches or on the order of rows. Honest only on rows that neither the tree nor the models behind
-    the rewards have seen.
-
-    Parameters
-    ----------
-    policies : fitted tree, or mapping of names to fitted trees
-        Each fitted on named columns, with treatments among the rewards. One alone is called "policy".
-    study : Study
-        Its outcome are :class:`policytree.study.Rewards`. Rows, in memory or larger than it, are read once, a batch at
-        a time; of clusters one number each is kept in memory.
-    level : float
-        Coverage of the intervals.
-    batch_rows : int, default 262,144
-
-    Returns
-    -------
-    DataFrame
-        One row a value (``less`` is empty) and one a difference of a tree and what stands in ``less``, with ``rule``,
-        ``less``, ``value``, ``standard_error``, ``lower``, ``upper``, ``level``, ``n`` and ``n_clusters``.
-
-    Raises
-    ------
-    InputError
-        If a column is missing or cannot be used, a tree gives a treatment without rewards, or there are fewer than two
-        rows or clusters.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from policytree import PolicyTree, Study
-    >>> from policytree.encoded import streamed_policy_values
-    >>> from policytree.study import Rewards
-    >>> rows = pd.DataFrame({"age": [30, 40, 50, 60], "none": [1.0, 1, 0, 0], "drug": [0.0, 0, 2, 2]})
-    >>> tree = PolicyTree(max_depth=1).fit(rows[["age"]], rows[["none", "drug"]])
-    >>> study = Study(rows, outcome=Rewards(["none", "drug"]), covariates=["age"])
-    >>> values = streamed_policy_values(tree, study)
-    >>> values[["rule", "less", "value"]]
-              rule         less  value
-    0       policy                 1.5
-    1  always none                 0.5
-    2  always drug                 1.0
-    3       policy  always none    1.0
-    4       policy  always drug    0.5
-    """
+def streamed_values(trees: Mapping[str, Any], study: Study, level: float, batch_rows: int) -> pd.DataFrame:
+    """Of fitted trees by name, as :meth:`policytree.PolicyTree.streamed_values` says."""
     check_level(level)
     check_count(batch_rows, "batch_rows", 1)
-    trees = dict(policies) if isinstance(policies, Mapping) else {"policy": policies}
     names = {name: columns_of(tree, name) for name, tree in trees.items()}
     rewards = rewards_to_judge(study)
     columns = list(dict.fromkeys(c for each in names.values() for c in each))
@@ -216,7 +161,7 @@ class _Sums:
             self.clusters = batch if self.clusters is None else self.clusters.add(batch, fill_value=0.0)
 
     def table(self, level: float) -> pd.DataFrame:
-        """All estimates; see :func:`streamed_policy_values`."""
+        """All estimates; see :func:`streamed_values`."""
         count = self.n if self.clusters is None else len(self.clusters)
         if count < 2:
             unit = "clusters" if self.clustered else "rows"

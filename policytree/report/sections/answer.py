@@ -38,7 +38,7 @@ def verdict_section(material: Material) -> Section:
     study, broken = material.study, [Words(text, "warning") for text in values.broken_limits()]
     told = Told(
         verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
-        f"{values.size()} of {study.about.source or 'the study'}", values.further,
+        f"{values.size()} of {study.about.source or 'the study'}", study.met, values.further,
     )  # fmt: skip
     return Section("verdict", "Verdict", (Words(verdict.proposal, "lead"), *first_screen(told, broken)))
 
@@ -86,8 +86,9 @@ def gates_table(gates: Sequence[Gate]) -> Table:
     """What a verdict rests on: every gate, those that it passed too."""
     said = [" ".join(part for part in (f"{capitalised(gate.reason)}.", gate.remedy) if part) for gate in gates]
     cells = tuple((gate.name, gate.state, text) for gate, text in zip(gates, said, strict=True))
-    title = "What the verdict rests on"
-    return Table((title.lower(), "state", "what was found"), cells, title, numbers=tuple(map(asdict, gates)))
+    return Table(
+        ("check", "state", "what was found"), cells, "What the verdict rests on", numbers=tuple(map(asdict, gates))
+    )
 
 
 def warnings_section(material: Material) -> Section | None:

@@ -30,6 +30,8 @@ class Told:
         What values are, in which unit, and which way is better.
     judged : str
         On how many rows of which data.
+    met : str
+        What people are counted with, where outcomes are zeros and ones.
     further : mapping of str to mapping of str to Estimate
         Means of other outcomes under every rule.
     """
@@ -39,6 +41,7 @@ class Told:
     about: About
     outcome: str
     judged: str
+    met: str
     further: Mapping[str, Mapping[str, Any]]
 
 
@@ -81,7 +84,7 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     verdict, amounts, outcome = told.verdict, told.amounts, told.about.outcome
     gain, best, pairs = verdict.gain, verdict.against_best, []
     assert gain is not None
-    about = f"people with {outcome}" if amounts.people else f"{amounts.unit or outcome} per person"
+    about = f"people with {told.met}" if amounts.people else f"{amounts.unit or outcome} per person"
     if verdict.changed is not None:
         pairs.append(("people change treatment", f"{100 * verdict.changed:.0f} of 100"))
     size, interval = amounts.parts(gain)
@@ -98,7 +101,7 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
         ends = sorted(changed / abs(end) for end in (gain.lower, gain.upper))
         interval = f"{100 * amounts.level:g}% CI {ends[0]:,.0f} to {ends[1]:,.0f}"
         needed = f"number needed to treat: people who {who} for one {'more' if gain.value > 0 else 'fewer'} with"
-        pairs.append((f"{needed} {outcome} ({interval})", f"{changed / abs(gain.value):,.0f}"))
+        pairs.append((f"{needed} {told.met} ({interval})", f"{changed / abs(gain.value):,.0f}"))
     for further, means in told.further.items():
         if gain.rule in means and gain.over in means:
             mine, theirs = means[gain.rule], means[gain.over]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from policytree.data.features import shown
@@ -15,6 +17,7 @@ from policytree.evaluation.stability.tables import PolicyStability
 from policytree.report.content import Block, Choices, Fold, Section, Table, Words
 from policytree.report.material import Material
 from policytree.report.outline import outline
+from policytree.trees.labels import labelled
 from policytree.trees.short_thresholds import with_short_thresholds
 from policytree.trees.text import split_label
 
@@ -49,7 +52,7 @@ def sensitivity_section(material: Material) -> Section:
     for marginal in material.of(MarginalSensitivity):
         blocks += _marginal(marginal)
     for omitted in material.of(OmittedVariableBounds):
-        blocks += _omitted(omitted)
+        blocks += _omitted(omitted, material.study.about.called)
     if not blocks:
         blocks.append(Words(_without_bounds(material)))
     return Section("sensitivity", "Hidden confounding", tuple(blocks))
@@ -89,14 +92,14 @@ def _marginal(result: MarginalSensitivity) -> list[Block]:
     return [*map(Words, result.statements()), table, Words(meaning)]
 
 
-def _omitted(result: OmittedVariableBounds) -> list[Block]:
+def _omitted(result: OmittedVariableBounds, called: Callable[[str], str]) -> list[Block]:
     digits = decimals([result.estimate.standard_error])
     estimate = f"{result.estimate.value:+,.{digits}f} {interval_text(result.estimate, digits)}"
     text = f"An omitted variable ({result.what}, {result.rows}): {estimate} if nothing is omitted"
     if result.robustness_value == result.robustness_value:
         text += f"; it may be zero once a variable explains {result.robustness_value:.1%} of both outcome and weights"
     cells = tuple(
-        (shown(b.name), f"{b.outcome_gain:.3f}", f"{b.treatment_gain:.3f}", f"{b.change:+,.{digits}f}")
+        (shown(called(b.name)), f"{b.outcome_gain:.3f}", f"{b.treatment_gain:.3f}", f"{b.change:+,.{digits}f}")
         for b in result.benchmarks
     )
     if not cells:
@@ -134,7 +137,8 @@ def _stability(material: Material, stability: PolicyStability) -> list[Block]:
         blocks.append(Table(tuple(frame.columns), cells, "How often the splits of this tree recur"))
     features = stability.feature_shares()
     features = features[features["anywhere"] > 0]
-    cells = tuple((shown(name), f"{share:.0%}") for name, share in features["anywhere"].items())
+    called = material.study.about.called
+    cells = tuple((shown(called(name)), f"{share:.0%}") for name, share in features["anywhere"].items())
     if cells:
         blocks.append(Fold("What trees ask about", (Table(("covariate", "of the trees"), cells, "Covariates"),)))
     return blocks
@@ -144,7 +148,7 @@ def _near_ties(material: Material, ties: NearTies) -> list[Block]:
     blocks: list[Block] = [Words(text) for text in ties.statements(unit="rows")]
     frame = ties.variables()
     cells = tuple(
-        (shown(name), f"{row['trees']:.0%}", f"{row['decisions']:.0%}")
+        (shown(material.study.about.called(name)), f"{row['trees']:.0%}", f"{row['decisions']:.0%}")
         for name, row in frame[frame["trees"] > 0].iterrows()
     )
     if cells:
@@ -163,7 +167,7 @@ def _choices(material: Material, ties: NearTies) -> Choices:
     for name, tree in trees:
         given = tree.action[tree.apply(rows)]
         first = given if first is None else first
-        shortened = with_short_thresholds(tree, material.encoded)
+        tree = labelled(with_short_thresholds(tree, material.encoded), material.study.about.labels)
         value = "-"
         if rewards is not None and len(rewards) == len(rows):
             brings = np.asarray(rewards, dtype=float)[np.arange(len(rows)), given]
@@ -172,7 +176,7 @@ def _choices(material: Material, ties: NearTies) -> Choices:
             value = f"{np.average(brings, weights=weight):,.5g}"
         asks = ", ".join(shown(tree.features[j].name) for j in tree.used_features) or "nothing"
         cells.append((name, str(tree.n_leaves), asks, value, f"{np.mean(given != first):.0%}"))
-        outlines.append(outline(shortened, material.encoded, {}, form=False))
+        outlines.append(outline(tree, material.encoded, {}, form=False))
     columns = ("tree", "leaves", "asks about", "value, chosen on these rows", "people treated otherwise")
     return Choices(
         Table(columns, tuple(cells), "Near-ties side by side; the best one allows for the price of leaves"),

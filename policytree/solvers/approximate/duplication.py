@@ -251,7 +251,7 @@ def solve_duplication(
     stated["dropped_weight"] = float(labelled.weight[made.counts == 0].sum() / labelled.total)
     counted = {"labelled_rows": len(labelled.weight), "duplicated_rows": int(made.counts.sum())}
     inner = replace(inner, counters={**inner.counters, **counted})
-    return _judged(problem, labelled, inner, labelled.total / made.counts.sum(), slack, stated)
+    return _judged(problem, labelled, inner, labelled.total / int(made.counts.sum()), slack, stated)
 
 
 def _judged(
