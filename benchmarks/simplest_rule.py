@@ -1,15 +1,16 @@
 """The simplest rule within the error of the best: what it costs, and how many splits on noise it avoids.
 
-    python benchmarks/simplest_rule.py                      # what is lacking of 40 draws a design: an hour on one core
+    python benchmarks/simplest_rule.py                      # what is lacking of 40 draws a design: hours on one core
     python benchmarks/simplest_rule.py --cell "exclusive or, n=500" --runs 100
-    python benchmarks/simplest_rule.py --table              # the table from the draws that are kept
+    python benchmarks/simplest_rule.py --table              # the tables from the draws that are kept
 
-Trees of the depth that data choose (`max_depth="auto"`, `regularization="auto"`: "depth"); of these the fewest leaves
-whose cross-validated value is within a standard error of the best ("leaves"); of these the most stable, which asks only
-about columns that recur in nine of ten trees of the folds ("auto", as `max_leaf_nodes="auto"` takes); and all leaves
-with columns that recur ("stable"). All see the same draws, folds and rewards (least squares; known probabilities, or a
-logit). Regret: what the best arm of every new row brings more than the tree. Noise: splits on columns on which no
-difference between arms depends.
+Trees of the depth that data choose (`max_depth="auto"`, `regularization="auto"`) may have all leaves, or the fewest
+whose cross-validated value is within so many standard errors of the best ("within"); and ask about all columns, or only
+about those that recur in a share of the trees of the folds ("recurs"; the one that recurs most at least). Leaves are
+counted first, and columns in trees with so many; or ("then") columns in trees with all leaves, and leaves of trees on
+these columns. `max_leaf_nodes="auto"` is "within 1.0, recurs 0.9". All settings see the same draws, folds and rewards
+(least squares; known probabilities, or a logit). Regret: what the best arm of every new row brings more than the tree.
+Noise: splits on columns on which no difference between arms depends.
 
 Every draw is kept in `results/simplest_rule.csv`.
 """
@@ -25,6 +26,7 @@ import pandas as pd
 from default_rewards import Study, _even, _normal
 from depth_choice import ALL, CHOSEN
 from reporting import RESULTS, Simulation, with_error, write_tables
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import PolicyTree, RewardEstimator
@@ -32,9 +34,25 @@ from policytree.estimators import depth_choice
 from policytree.estimators.leaf_sizes import default_leaf_sizes
 
 OUTPUT = RESULTS / "simplest_rule.csv"
-RULES = ("depth", "leaves", "auto", "stable")
+SETTINGS: dict[str, tuple[float | None, float, bool]] = {
+    f"{'all leaves' if within is None else f'within {within}'}, {f'recurs {recurs}' if recurs else 'all columns'}": (
+        within, recurs, False,
+    )
+    for within in (None, 0.25, 0.5, 1.0)
+    for recurs in (0.0, 0.7, 0.9, 1.0)
+} | {
+    f"recurs {recurs}, then within {within}": (within, recurs, True)
+    for recurs in (0.5, 0.7, 0.9, 1.0)
+    for within in (0.25, 0.5, 1.0)
+}  # fmt: skip
+PLAIN = "all leaves, all columns"
+SHOWN = ("all leaves, recurs 1.0", "within 0.5, recurs 0.7", "within 1.0, recurs 0.9", "recurs 1.0, then within 0.25")
+LEAST_GAINS = (0.0, 0.5, 1.0, 2.0)
 MEASURES = ("regret", "leaves", "noise")
-COLUMNS = ["cell", "draw", *(f"{measure}_{rule}" for rule in RULES for measure in MEASURES)]
+COLUMNS = [
+    "cell", "draw", *(f"{measure}: {rule}" for rule in SETTINGS for measure in MEASURES),
+    *(f"{measure}: gain {gain}" for gain in LEAST_GAINS for measure in ("regret", "depth")), "regret: depth 0",
+]  # fmt: skip
 NEW = 4_000
 THREE_LEAVES = Study(
     "three leaves", (500,), _normal(6), _even,
@@ -73,56 +91,147 @@ def judged_by(cell: Cell) -> tuple[np.ndarray, np.ndarray, list[int]]:
     return X, cell.study.means(X), noise
 
 
-def stable_columns(tree: PolicyTree, X, rewards, T, draw: int) -> list[int]:
-    """Columns that recur in the trees of the folds, of any number of leaves."""
-    rows = depth_choice.RewardRows(X, -rewards, np.ones(len(X)), tree._arms(T, len(X)))
-    seed = np.random.RandomState(draw)
-    plans = [depth_choice._folds(rows, seed) for _ in range(depth_choice.REPEATS)]
-    share = depth_choice.held_out_scores(tree, rows, [(tree.max_depth_, None)], tree.regularization_, plans)[2][0]
-    return np.flatnonzero(share >= min(depth_choice.RECURS, share.max())).tolist()
+class Fits:
+    """Trees of one draw, each searched once, and what each comes to on new rows."""
+
+    def __init__(self, cell: Cell, draw: int):
+        study = cell.study
+        X, T, Y = study.draw(cell.n, np.random.default_rng([52, cell.n, draw]))
+        rewards = RewardEstimator(LinearRegression(), LogisticRegression(), random_state=draw).fit_predict(
+            Y, T, X=X, propensity=study.chances(X[:1])[0] if study.trial else None
+        )
+        self.values, self.data, self.cell, self.draw = rewards.to_numpy(), (X, T), cell, draw
+        leaf, per_arm = default_leaf_sizes(Y, T, self.values.shape[1])
+        self.auto = PolicyTree("auto", "auto", min_samples_leaf=leaf, min_samples_per_treatment=per_arm)
+        self.auto.set_params(random_state=draw).fit(X, self.values, T)
+        self.judged: dict[tuple, dict] = {}
+
+    def __call__(self, depth: int, most: int | None = None, columns: tuple[int, ...] | None = None) -> dict:
+        """Regret on new rows, leaves, and splits on noise, of the best tree of a size on some columns."""
+        asked = (depth, most, columns)
+        if asked not in self.judged:
+            size = {"max_depth": depth, "regularization": self.auto.regularization_, "max_leaf_nodes": most}
+            own = {} if columns is None else {"split_features": list(columns)}
+            (X, T), (new, means, noise) = self.data, judged_by(self.cell)
+            tree = PolicyTree(**self.auto.get_params() | size | own).fit(X, self.values, T)
+            arms, splits = np.asarray(tree.predict(new)).astype(int), tree.tree_.feature[~tree.tree_.is_leaf]
+            self.judged[asked] = {
+                "regret": float((means.max(axis=1) - means[np.arange(NEW), arms]).mean()),
+                "leaves": tree.tree_.n_leaves, "noise": int(np.isin(splits, noise).sum()),
+            }  # fmt: skip
+        return self.judged[asked]
+
+    def simplest(self) -> dict[str, dict]:
+        """What every setting of the fewest leaves and of columns that recur comes to, at the depth that was chosen."""
+        depth = self.auto.max_depth_
+        if not depth:
+            return dict.fromkeys(SETTINGS, self(0))
+        X, T = self.data
+        rows = depth_choice.RewardRows(X, -self.values, np.ones(len(X)), self.auto._arms(T, len(X)))
+        seed = np.random.RandomState(self.draw)
+        plans = [depth_choice._folds(rows, seed) for _ in range(depth_choice.REPEATS)]
+        sizes = [(depth, most) for most in range(2, 2**depth + 1)]
+
+        def scored(columns: tuple[int, ...] | None) -> tuple[list[tuple[float, float]], np.ndarray]:
+            """How far every number of leaves is behind the best of them, with the error; shares of folds by column."""
+            tree = clone(self.auto).set_params(split_features=None if columns is None else list(columns))
+            tree.encoder_, tree.treatments_ = self.auto.encoder_, self.auto.treatments_
+            scores, _, asked = depth_choice.held_out_scores(tree, rows, sizes, self.auto.regularization_, plans)
+            best = scores[scores.mean(axis=1).argmax()]
+            return [depth_choice._mean(best - score, rows) for score in scores], asked
+
+        def recurring(share: np.ndarray, least: float) -> tuple[int, ...] | None:
+            return tuple(np.flatnonzero(share >= min(least, share.max())).tolist()) if least else None
+
+        known, found = {None: scored(None)}, {}
+        for name, (within, recurs, columns_first) in SETTINGS.items():
+            k, asked = len(sizes) - 1, known[None][1]
+            held = recurring(asked[k], recurs) if columns_first else None
+            if held not in known:
+                known[held] = scored(held)
+            if within is not None:
+                k = next(k for k, (lead, error) in enumerate(known[held][0]) if lead <= within * error)
+            most = sizes[k][1] if k < len(sizes) - 1 else None
+            found[name] = self(depth, most, held if columns_first else recurring(asked[k], recurs))
+        return found
+
+    def least_gains(self) -> Iterator[tuple[float, int, dict]]:
+        """The depth, and what its tree comes to, where a tree must gain so many standard errors over depth 0."""
+        table = self.auto.depth_choice_.table
+        best = table.loc[table.index[table["max_depth"] > 0][table["value"][table["max_depth"] > 0].argmax()]]
+        for least in LEAST_GAINS:
+            depth = 0
+            if best["gain"] > least * best["standard_error"]:
+                depth = self.auto.max_depth_ or int(best["max_depth"])
+            yield least, depth, self(depth)
 
 
 def one_run(cell: Cell, draw: int) -> dict:
-    """What every rule comes to on one draw."""
-    study, (new, means, noise) = cell.study, judged_by(cell)
-    X, T, Y = study.draw(cell.n, np.random.default_rng([52, cell.n, draw]))
-    rewards = RewardEstimator(LinearRegression(), LogisticRegression(), random_state=draw).fit_predict(
-        Y, T, X=X, propensity=study.chances(X[:1])[0] if study.trial else None
-    )
-    values = rewards.to_numpy()
-    leaf, per_arm = default_leaf_sizes(Y, T, values.shape[1])
-    tree = PolicyTree("auto", "auto", min_samples_leaf=leaf, min_samples_per_treatment=per_arm, random_state=draw)
-    auto = tree.set_params(max_leaf_nodes="auto").fit(X, values, T)
-    size = {"max_depth": auto.max_depth_, "regularization": auto.regularization_, "max_leaf_nodes": None}
-    asked: dict[str, dict] = {"depth": {}, "leaves": {"max_leaf_nodes": auto.max_leaf_nodes_}, "stable": {}}
-    if auto.max_depth_:
-        asked["stable"] = {"split_features": stable_columns(auto, X, values, T, draw)}
-    fitted = {rule: PolicyTree(**auto.get_params() | size | own).fit(X, values, T) for rule, own in asked.items()}
-    found = {}
-    for rule, each in ({"auto": auto} | fitted).items():
-        arms, splits = np.asarray(each.predict(new)).astype(int), each.tree_.feature[~each.tree_.is_leaf]
-        found[f"regret_{rule}"] = float((means.max(axis=1) - means[np.arange(NEW), arms]).mean())
-        found[f"leaves_{rule}"] = each.tree_.n_leaves
-        found[f"noise_{rule}"] = int(np.isin(splits, noise).sum())
-    return found
+    """What every setting comes to on one draw."""
+    fits = Fits(cell, draw)
+    found = {f"{measure}: {rule}": got[measure] for rule, got in fits.simplest().items() for measure in MEASURES}
+    for least, depth, got in fits.least_gains():
+        found |= {f"regret: gain {least}": got["regret"], f"depth: gain {least}": depth}
+    return found | {"regret: depth 0": fits(0)["regret"]}
 
 
 def tables(draws: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """A line for every cell, and one for all; differences from the depth alone are paired."""
-    lines = []
-    for cell, part in [*draws.groupby("cell", sort=False), ("all", draws)]:
-        more = {rule: part[f"regret_{rule}"] - part["regret_depth"] for rule in RULES[1:]}
-        lines.append({
-            "cell": cell, "draws": len(part), "regret, depth": f"{part['regret_depth'].mean():.3f}",
-            **{f"{rule}: more regret": with_error(gap) for rule, gap in more.items()},
-            f"leaves: {', '.join(RULES)}": " / ".join(f"{part[f'leaves_{rule}'].mean():.2f}" for rule in RULES),
-            "splits on noise": " / ".join(f"{part[f'noise_{rule}'].mean():.2f}" for rule in RULES),
-        })  # fmt: skip
-    yield f"{(__doc__ or '').split(chr(10) * 2)[2]}\n\n", pd.DataFrame(lines)
+    """All settings over all designs; some of them by design; the gain that a tree must have. Differences are paired."""
+
+    def more(part: pd.DataFrame, rule: str) -> str:
+        return with_error(part[f"regret: {rule}"] - part[f"regret: {PLAIN}"])
+
+    def holds(rule: str) -> str:
+        gap = draws[f"regret: {rule}"] - draws[f"regret: {PLAIN}"]
+        kept = gap.mean() <= gap.sem(), draws[f"noise: {rule}"].sum() <= draws[f"noise: {PLAIN}"].sum() / 2
+        return " / ".join("yes" if each else "no" for each in kept)
+
+    def splits(part: pd.DataFrame, rule: str) -> str:
+        return f"{part[f'noise: {rule}'].mean():.2f}"
+
+    yield (
+        f"{(__doc__ or '').split(chr(10) * 2)[2]}\n\nAll designs together ({len(draws)} draws). Whichever setting "
+        "looks best here was picked on these draws, which flatters it.\n\n",
+        pd.DataFrame([
+            {
+                "setting": rule, "more regret": more(draws, rule),
+                "leaves": f"{draws[f'leaves: {rule}'].mean():.2f}", "splits on noise": splits(draws, rule),
+                "regret within its error / noise halved": holds(rule),
+            }
+            for rule in SETTINGS
+        ]),
+    )  # fmt: skip
+    parts = [*draws.groupby("cell", sort=False), ("all", draws)]
+    yield (
+        f"\nBy design: more regret than with all leaves and columns, and splits on noise ({PLAIN}; then in order).\n\n",
+        pd.DataFrame([
+            {
+                "design": cell, "draws": len(part), "regret": f"{part[f'regret: {PLAIN}'].mean():.3f}",
+                **{rule: more(part, rule) for rule in SHOWN},
+                "splits on noise": " / ".join(splits(part, rule) for rule in (PLAIN, *SHOWN)),
+            }
+            for cell, part in parts
+        ]),
+    )  # fmt: skip
+    yield (
+        "\nRegret of one treatment for all, and where the best tree must gain so many of its standard errors over it "
+        "on held-out rows; in brackets the share of draws with a tree.\n\n",
+        pd.DataFrame([
+            {
+                "design": cell, "draws": len(part), "depth 0": with_error(part["regret: depth 0"], 3),
+                **{
+                    f"gain > {least} se": f"{with_error(part[f'regret: gain {least}'], 3)} "
+                    f"[{(part[f'depth: gain {least}'] > 0).mean():.0%}]"
+                    for least in LEAST_GAINS
+                },
+            }
+            for cell, part in parts
+        ]),
+    )  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Draw what is lacking, and write the table."""
+    """Draw what is lacking, and write the tables."""
     simulation = Simulation(CELLS, one_run, COLUMNS)
     asked = simulation.parser(__doc__, OUTPUT, runs=40).parse_args(arguments)
     draws = simulation.asked_for(asked)

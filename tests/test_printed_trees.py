@@ -12,6 +12,7 @@ import pytest
 from policytree import PolicyTree
 from policytree.evaluation.leaves.summary import LeafValue
 from policytree.exceptions import InputError
+from policytree.plotting.common import wrapped
 from policytree.plotting.trees import PolicyTreeDisplay
 
 LONG = ["number_of_previous_hospital_admissions", "estimated_glomerular_filtration_rate", "age at enrolment in years"]
@@ -79,3 +80,9 @@ def test_a_tree_too_large_for_its_place_says_so():
     with pytest.raises(InputError, match="leave it out, or ax"):
         PolicyTreeDisplay(tree).plot(width="page", ax=ax)
     plt.close(figure)
+
+
+def test_a_number_stays_beside_its_name():
+    assert wrapped("got: drug\u00a0302, placebo\u00a0334").splitlines() == ["got: drug\u00a0302,", "placebo\u00a0334"]
+    long = "usual\u00a0care\u00a0and\u00a0counselling\u00a0302"
+    assert "".join(wrapped(long).splitlines()) == long, "broken where it is too long, and never cut short"

@@ -193,3 +193,33 @@ def test_weighted_logit_is_the_repeated_one_with_robust_errors(rng):
     repeated = LogitPropensity.table(T[twice], X=X[twice])
     np.testing.assert_allclose(weighted["coefficient"], repeated["coefficient"], rtol=1e-6)
     assert (weighted["standard_error"] > repeated["standard_error"]).all()  # 200 people, not 400
+
+
+@pytest.mark.parametrize("n_arms", [2, 3])
+def test_clustered_propensity_table_is_the_sandwich_of_clusters(rng, n_arms):
+    """By hand: Hessian and scores of the logit, scores added up within clusters, statsmodels' correction."""
+    n, n_clusters = 240, 40
+    clusters = rng.permutation(np.arange(n) % n_clusters)
+    x = rng.normal(size=n_clusters)[clusters]
+    utilities = np.outer(x, np.arange(n_arms)) + rng.normal(size=(n_clusters, n_arms))[clusters]
+    T = (utilities + rng.gumbel(size=(n, n_arms))).argmax(axis=1)
+    table = LogitPropensity.table(T, X=x[:, None], groups=[f"village {c}" for c in clusters])
+    plain = LogitPropensity.table(T, X=x[:, None])
+    np.testing.assert_allclose(table["coefficient"], plain["coefficient"], rtol=1e-6)
+    design = np.column_stack([np.ones(n), x])
+    odds = np.exp(np.column_stack([np.zeros(n), design @ table["coefficient"].to_numpy().reshape(n_arms - 1, 2).T]))
+    p = (odds / odds.sum(axis=1, keepdims=True))[:, 1:]
+    got = (T[:, None] == np.arange(1, n_arms)) - p
+    scores = np.concatenate([got[:, [k]] * design for k in range(n_arms - 1)], axis=1)
+    hessian = np.block(
+        [[design.T @ (design * (p[:, j] * ((j == k) - p[:, k]))[:, None]) for k in range(n_arms - 1)]
+         for j in range(n_arms - 1)]
+    )  # fmt: skip
+    sums = np.array([scores[clusters == c].sum(axis=0) for c in range(n_clusters)])
+    bread = np.linalg.inv(hessian)
+    k = hessian.shape[0]
+    correction = n_clusters / (n_clusters - 1) * (n - 1) / (n - k)
+    errors = np.sqrt(np.diag(bread @ (sums.T @ sums) @ bread) * correction)
+    np.testing.assert_allclose(table["standard_error"], errors, rtol=1e-4)
+    with pytest.raises(InputError, match="one cluster only"):
+        LogitPropensity.table(T, X=x[:, None], groups=["a"] * n)

@@ -312,6 +312,15 @@ def design(
     ] = None,
     level: Annotated[float, _option("Coverage of the intervals.", _RUN, show=True, metavar="P")] = 0.95,
     no_value: Annotated[bool, _option("Skip the held-out value, most of the time.", _RUN, "--no-value")] = False,
+    black_box: Annotated[
+        bool,
+        _option(
+            "Judge a policy forest too: what a black box would reach on held-out rows, beside the tree. Nothing "
+            "recommends it.",
+            _RUN,
+            "--black-box",
+        ),
+    ] = False,
     stability: Annotated[
         int | None,
         _option(
@@ -406,7 +415,7 @@ def design(
         Job(
             data, dataset, data_dir, options, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
             validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
-            control=control, stability=stability, json=as_json,
+            control=control, stability=stability, json=as_json, black_box=black_box,
             names={name: text for name, text in named.items() if text is not None},
             labels=labels, target_people=target_people, study_column=study_column,
             person=person, stage=stage, lost=lost_column, history=history,

@@ -89,6 +89,11 @@ def _done(job: Job, console: Console, interrupts: Interrupts) -> tuple[Path, dic
     folder = check_folder(job.output)
     job, study, origin, described = begun(job)
     refuse_findings(described, study)
+    if job.black_box and (not job.value or study.budget_costs):
+        raise InputError(
+            "--black-box judges a forest by the held-out value, and it knows no budget; leave it out, or --no-value "
+            "and --budget."
+        )
     if not job.json:
         print_sections(console, question_section(described), check_section(described))
     interrupts.check()
@@ -153,7 +158,7 @@ def _values(job: Job, study: Study, estimator, honest, steps: Steps) -> PolicyVa
     with steps.step(title, where="in the refits", at_once=effective_n_jobs(job.tree["n_jobs"])) as progress:
         return cross_val_policy_value(
             estimator, study, level=job.level, random_state=job.seed, n_jobs=job.tree["n_jobs"], progress=progress,
-            rivals=_rivals(study, estimator), **options,
+            rivals=_rivals(study, estimator), black_box=job.black_box, **options,
         )  # fmt: skip
 
 

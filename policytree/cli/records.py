@@ -40,6 +40,7 @@ class Job:
     command: str = ""
     control: str | None = None
     stability: int | None = None
+    black_box: bool = False
     json: bool = False
     names: Mapping[str, Any] = field(default_factory=dict)
     labels: str | None = None

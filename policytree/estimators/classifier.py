@@ -206,9 +206,9 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
         InputError
             If the tree has not two classes, or the rows have one only.
         """
-        from policytree.plotting.roc import ROCHullDisplay
+        from policytree.plotting.roc import roc_display
 
-        return ROCHullDisplay.of(self, X, y, sample_weight, name).plot(ax=ax)
+        return roc_display(self, X, y, sample_weight, name).plot(ax=ax)
 
     def decision_function(self, X: Table) -> np.ndarray:
         """How much speaks for a class in the leaf of every row.

@@ -21,8 +21,9 @@ REFERENCE: dict[str, Any] = {"color": "#AAAAAA", "linewidth": 0.8, "linestyle": 
 LONGEST_NAME = 28  # letters of a name beside a picture
 LETTER = 0.075  # inches that a letter of such a name takes
 WRAP = 22  # characters in a line of a box
-WORD = re.compile(r"\[[^\]\s]+, [^\]\s]+\]|[≤<>=≠] \S+|\S+")  # intervals, and signs with their numbers, stay whole
-MARKS = re.compile(r"(?<=[_/.,;:|-])")  # a long word may be broken behind them
+# intervals, signs with their numbers, and words that a hard space joins stay whole
+WORD = re.compile(r"\[[^\]\s]+, [^\]\s]+\]|[≤<>=≠] \S+|[\S\xa0]+")
+MARKS = re.compile(r"(?<=[_/.,;:|\xa0-])")  # a long word may be broken behind them
 MOST_LINES = 6
 LEGEND_SIZE = 8  # points
 LEAST_TITLE = 5.0  # inches that a long title may take over a small picture

@@ -193,20 +193,22 @@ class CovariateBalanceDisplay(OneAxes):
     def __init__(self, table: pd.DataFrame):
         self.table = table
 
-    @classmethod
-    def of(cls, T: Column, X: Table, propensity: pd.DataFrame | None) -> CovariateBalanceDisplay:
-        """Of covariates with one line each for two values, weighted where chances differ; not drawn yet."""
-        if propensity is not None and (np.ptp(propensity.to_numpy(), axis=0) < SAME).all():
-            propensity = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BalanceWarning)  # the picture shows it
-            table = balance_table(T, X=X, propensity=propensity)
-        return cls(table.drop(index=Covariates.fit(X).second_levels(), level="covariate", errors="ignore"))
-
     def plot(self, *, ax: Any = None) -> CovariateBalanceDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
         self._use(draw_balance(largest_differences(self.table), ax))
         return self
+
+
+def balance_display(T: Column, X: Table, propensity: pd.DataFrame | None) -> CovariateBalanceDisplay:
+    """Of covariates with one line each for two values, weighted where chances differ; not drawn yet."""
+    if propensity is not None and (np.ptp(propensity.to_numpy(), axis=0) < SAME).all():
+        propensity = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BalanceWarning)  # the picture shows it
+        table = balance_table(T, X=X, propensity=propensity)
+    return CovariateBalanceDisplay(
+        table.drop(index=Covariates.fit(X).second_levels(), level="covariate", errors="ignore")
+    )
 
 
 def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
@@ -253,14 +255,6 @@ class CalibrationDisplay(OneAxes):
     def __init__(self, table: pd.DataFrame):
         self.table = table
 
-    @classmethod
-    def of(cls, propensity: pd.DataFrame, T: Column, **options: Any) -> CalibrationDisplay:
-        """Of propensities, without the table's warnings; not drawn yet."""
-        with warnings.catch_warnings():
-            # the picture shows it
-            warnings.filterwarnings("ignore", message="In .* bins the share", category=UserWarning)
-            return cls(calibration_table(propensity, T, **options))
-
     def plot(self, *, ax: Any = None) -> CalibrationDisplay:
         """Draw; ``ax_`` and ``figure_`` are set."""
         ax = self._use(ax, 4.8, 4.8)
@@ -274,6 +268,14 @@ class CalibrationDisplay(OneAxes):
         ax.set_ylabel("share that got the treatment")
         ax.legend(fontsize=8, frameon=False)
         return self
+
+
+def calibration_display(propensity: pd.DataFrame, T: Column, **options: Any) -> CalibrationDisplay:
+    """Of propensities, without the table's warnings; not drawn yet."""
+    with warnings.catch_warnings():
+        # the picture shows it
+        warnings.filterwarnings("ignore", message="In .* bins the share", category=UserWarning)
+        return CalibrationDisplay(calibration_table(propensity, T, **options))
 
 
 class OutcomeFitDisplay:

@@ -67,26 +67,6 @@ class ROCHullDisplay(OneAxes):
     def __init__(self, curve: Curve, name: str = "tree", max_fpr: float | None = None):
         self.curve, self.name, self.max_fpr = curve, name, max_fpr
 
-    @classmethod
-    def of(
-        cls, estimator: OptimalTreeClassifier, X: Table, y: Column, sample_weight: Column | None, name: str | None
-    ) -> ROCHullDisplay:
-        """Of a fitted tree on some rows, as :meth:`policytree.OptimalTreeClassifier.plot_roc` says; not drawn yet."""
-        margin = estimator.decision_function(X)
-        if margin.ndim != 1:
-            raise InputError(f"A ROC curve needs two classes; the estimator has {len(estimator.classes_)}.")
-        given = weights(sample_weight, len(margin), "X")
-        weight = np.ones(len(margin)) if given is None else given
-        positive = two_kinds(label_codes(label_column(y, margin), estimator.classes_), weight)
-        x, height, _ = roc_curve(positive, margin, sample_weight=weight, drop_intermediate=False)
-        area = float(roc_auc_score(positive, margin, sample_weight=weight))
-        said = margin > 0
-        rates = (float(np.average(said[rows], weights=weight[rows])) for rows in (~positive, positive))
-        objective = estimator.objective_
-        name = name or f"{objective.score_name}, {estimator.get_n_leaves()} leaves"
-        limit = objective.max_fpr
-        return cls(Curve(x, height, area, (next(rates), next(rates))), name, limit)
-
     def plot(self, *, ax: Any = None, title: str | None = None) -> ROCHullDisplay:
         """Draw the curve, a dot for every leaf's corner and a ring where ``predict`` stands.
 
@@ -116,3 +96,23 @@ class ROCHullDisplay(OneAxes):
                ylim=(-0.02, 1.02), aspect="equal")  # fmt: skip
         ax.legend(loc="lower right", frameon=False, fontsize="small")
         return self
+
+
+def roc_display(
+    estimator: OptimalTreeClassifier, X: Table, y: Column, sample_weight: Column | None, name: str | None
+) -> ROCHullDisplay:
+    """Of a fitted tree on some rows, as :meth:`policytree.OptimalTreeClassifier.plot_roc` says; not drawn yet."""
+    margin = estimator.decision_function(X)
+    if margin.ndim != 1:
+        raise InputError(f"A ROC curve needs two classes; the estimator has {len(estimator.classes_)}.")
+    given = weights(sample_weight, len(margin), "X")
+    weight = np.ones(len(margin)) if given is None else given
+    positive = two_kinds(label_codes(label_column(y, margin), estimator.classes_), weight)
+    x, height, _ = roc_curve(positive, margin, sample_weight=weight, drop_intermediate=False)
+    area = float(roc_auc_score(positive, margin, sample_weight=weight))
+    said = margin > 0
+    rates = (float(np.average(said[rows], weights=weight[rows])) for rows in (~positive, positive))
+    objective = estimator.objective_
+    name = name or f"{objective.score_name}, {estimator.get_n_leaves()} leaves"
+    limit = objective.max_fpr
+    return ROCHullDisplay(Curve(x, height, area, (next(rates), next(rates))), name, limit)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import Column, Table
-from policytree.common.validation import check_level, treatment_codes, weights
+from policytree.common.validation import check_level, group_codes, treatment_codes, weights
 from policytree.exceptions import InputError
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.learners import imputer
@@ -33,11 +33,16 @@ def independent_columns(X: np.ndarray) -> np.ndarray:
     return kept[kept > 0] - 1
 
 
-def _fit_statsmodels(X, codes, n_classes: int, sample_weight):
-    """A statsmodels result for an intercept and ``X``; two classes by GLM (takes weights), more by MNLogit."""
+def _fit_statsmodels(X, codes, n_classes: int, sample_weight, clusters=None):
+    """A statsmodels result for an intercept and ``X``; two classes by GLM (takes weights), more by MNLogit.
+
+    ``clusters`` are codes; standard errors are then the sandwich of sums within clusters, with statsmodels' correction
+    for their number.
+    """
     import statsmodels.api as sm  # costs two seconds to import
 
     design = np.column_stack([np.ones(len(X)), X])
+    clustered = None if clusters is None else {"cov_type": "cluster", "cov_kwds": {"groups": clusters}}
     if n_classes > 2 and sample_weight is not None:
         raise InputError(
             "statsmodels' multinomial logit takes no sample_weight; use LogisticRegression(C=1e6) as model_propensity."
@@ -48,8 +53,8 @@ def _fit_statsmodels(X, codes, n_classes: int, sample_weight):
             if n_classes == 2:
                 model = sm.GLM(codes, design, family=sm.families.Binomial(), var_weights=sample_weight)
                 # Weights are taken as survey weights: a sandwich, where frequency weights would shrink standard errors.
-                return model.fit(cov_type="nonrobust" if sample_weight is None else "HC1")
-            return sm.MNLogit(codes, design).fit(disp=False, method="newton", maxiter=100)
+                return model.fit(**(clustered or {"cov_type": "nonrobust" if sample_weight is None else "HC1"}))
+            return sm.MNLogit(codes, design).fit(disp=False, method="newton", maxiter=100, **(clustered or {}))
     except (Warning, np.linalg.LinAlgError) as error:
         raise InputError(
             "The logistic regression of T did not converge: covariates predict some treatment (almost) perfectly. Drop "
@@ -90,6 +95,10 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
         InputError
             If covariates predict a class perfectly, or weights are given with more than two classes.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight, clusters=None) -> Self:
+        """Fit; ``clusters``, codes, matter for the results' standard errors only."""
         rows, labels = validate_data(self, X, y)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -97,7 +106,7 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
             raise ValueError("Classifier can't train when only one class is present.")
         w = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
         self.columns_ = independent_columns(rows)
-        self.results_ = _fit_statsmodels(rows[:, self.columns_], codes, len(self.classes_), w)
+        self.results_ = _fit_statsmodels(rows[:, self.columns_], codes, len(self.classes_), w, clusters)
         return self
 
     def predict_proba(self, X: Table) -> np.ndarray:
@@ -120,6 +129,7 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
         X: Table | None = None,
         W: Table | None = None,
         sample_weight: Column | None = None,
+        groups: Column | None = None,
         level: float = 0.95,
     ) -> pd.DataFrame:
         """The logistic regression of treatment on covariates, all rows, as a table of coefficients.
@@ -131,6 +141,8 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
             Covariates as for :class:`policytree.RewardEstimator`; at least one.
         sample_weight : column of n numbers, optional
             Survey weights, with two treatments; standard errors are then robust (HC1).
+        groups : column of n labels, optional
+            Clusters; standard errors then count them, not rows.
         level : float in (0, 1)
 
         Returns
@@ -142,7 +154,7 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InputError
-            If there are no covariates, or they predict a treatment perfectly.
+            If there are no covariates, they predict a treatment perfectly, or there are fewer than two clusters.
 
         Examples
         --------
@@ -161,11 +173,14 @@ class LogitPropensity(ClassifierMixin, BaseEstimator):
         if X is None and W is None:
             raise InputError("A propensity table needs covariates; pass X or W.")
         arm, treatments = treatment_codes(T)
+        clusters = group_codes(groups, len(arm))
+        if clusters is not None and clusters.max() < 1:
+            raise InputError("groups has one cluster only; leave it out, or name clusters of at least two values.")
         covariates = Covariates.fit(X, W)
         Z = covariates.matrix(X, W, len(arm))
         filler = imputer()
         Z, terms = filler.fit_transform(Z), filler.get_feature_names_out(covariates.names())
-        model = LogitPropensity().fit(Z, arm, weights(sample_weight, len(arm)))
+        model = LogitPropensity()._fit(Z, arm, weights(sample_weight, len(arm)), clusters)
         results, q = model.results_, len(model.columns_) + 1
         contrasts = treatments[1:]
 

@@ -74,10 +74,10 @@ class NuisancePictures:
         CovariateBalanceDisplay
             Its ``table`` is that of :func:`policytree.diagnostics.balance_table`.
         """
-        from policytree.plotting.diagnostics import CovariateBalanceDisplay
+        from policytree.plotting.diagnostics import balance_display
 
         check_is_fitted(self, "rewards_")
-        return CovariateBalanceDisplay.of(T, X, self.propensity_).plot(ax=ax)
+        return balance_display(T, X, self.propensity_).plot(ax=ax)
 
     @aligns_rows
     def plot_calibration(
@@ -106,10 +106,10 @@ class NuisancePictures:
         CalibrationDisplay
             Its ``table`` is that of :func:`policytree.diagnostics.calibration.calibration_table`.
         """
-        from policytree.plotting.diagnostics import CalibrationDisplay
+        from policytree.plotting.diagnostics import calibration_display
 
         options: dict[str, Any] = {"n_bins": n_bins, "sample_weight": sample_weight, "groups": groups}
-        return CalibrationDisplay.of(self._drawn("propensity"), T, **options).plot(ax=ax)
+        return calibration_display(self._drawn("propensity"), T, **options).plot(ax=ax)
 
     @aligns_rows
     def plot_outcome_fit(self, Y: Column, T: Column, *, n_bins: int = 10) -> OutcomeFitDisplay:

@@ -15,11 +15,14 @@ policy_tree <- function(X, Gamma, depth = 2, split.step = 1, min.node.size = 1, 
   model <- python_module()$PolicyTree(
     max_depth = depth, min_samples_leaf = min.node.size, verbose = as.integer(isTRUE(verbose)), ...
   )
-  fit_in_python(model, python_table(searched, "X"), python_table(Gamma, ""))
+  in_python(model$fit(python_table(searched, "X"), python_table(Gamma, "")))
+  plain_tree(model, X, searched, column_names(Gamma, ""))
+}
 
+# A fitted estimator of Python as a plain R object; X as the user has it, and as it was searched.
+plain_tree <- function(model, X, searched, labels) {
   tree <- model$tree_
   part <- function(name) unlist(reticulate::py_to_r(reticulate::py_get_attr(tree, name)$tolist()))
-  labels <- column_names(Gamma, "")
   action <- match(as.character(unlist(reticulate::py_to_r(model$treatments_$tolist()))), labels)[part("action") + 1]
   nodes <- level_order(
     part("children_left"), part("children_right"), part("feature"), part("threshold"), action, X, searched
@@ -28,7 +31,7 @@ policy_tree <- function(X, Gamma, depth = 2, split.step = 1, min.node.size = 1, 
     list(
       nodes = nodes,
       depth = reticulate::py_to_r(model$get_depth()),
-      n.actions = ncol(Gamma),
+      n.actions = length(labels),
       n.features = ncol(X),
       action.names = labels,
       columns = column_names(X, "X"),
@@ -82,9 +85,13 @@ python_module <- function() {
 }
 
 # Bytes, since older releases of reticulate do not know the arrays of newer releases of numpy.
+python_numbers <- function(x) {
+  reticulate::import("numpy", convert = FALSE)$frombuffer(writeBin(as.vector(x), raw()), dtype = "float64")
+}
+
 python_table <- function(x, prefix) {
   numpy <- reticulate::import("numpy", convert = FALSE)
-  columns <- lapply(seq_len(ncol(x)), function(j) numpy$frombuffer(writeBin(as.vector(x[, j]), raw()), dtype = "float64"))
+  columns <- lapply(seq_len(ncol(x)), function(j) python_numbers(x[, j]))
   names <- as.list(column_names(x, prefix))
   reticulate::import("pandas", convert = FALSE)$DataFrame(numpy$column_stack(columns), columns = names)
 }
@@ -93,8 +100,9 @@ column_names <- function(x, prefix) {
   if (is.null(colnames(x))) paste0(prefix, seq_len(ncol(x))) else colnames(x)
 }
 
-fit_in_python <- function(model, X, Gamma) {
-  tryCatch(model$fit(X, Gamma), error = function(e) {
+# Python's sentence about what it cannot use, as R's error.
+in_python <- function(call) {
+  tryCatch(call, error = function(e) {
     stop(sub("^[\\w.]*InputError: ", "", conditionMessage(e), perl = TRUE), call. = FALSE)
   })
 }

@@ -532,6 +532,19 @@ def test_methods_are_named_and_values_stay_doubly_robust(csv, tmp_path, method):
     assert (values["lower"] < values["value"]).all() and values["value"].max() < 4  # rewards of ipw would reach 8
 
 
+def test_a_black_box_is_judged_on_request_and_never_recommended(csv, tmp_path):
+    how = ("--max-depth", "1", "--cv", "2", "--repeats", "1", "--exclude", "clinic", "--propensity", "0.5")
+    code, out, err = design(csv, tmp_path / "out", "--black-box", *how)
+    assert code == 0, err
+    values = pd.read_csv(tmp_path / "out" / "values.csv").set_index("rule")
+    forest = values.loc["policy forest"]
+    assert forest["lower"] < forest["value"] < forest["upper"] and forest["value"] > values.loc["always drug", "value"]
+    assert "Use the policy tree" in flat(out) and "Use the policy forest" not in flat(out)
+    refused(
+        design(csv, tmp_path / "no", "--black-box", "--no-value", *how), "--black-box judges a forest by the held-out"
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

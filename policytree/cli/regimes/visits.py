@@ -167,7 +167,7 @@ def refuse_single(job: Job) -> None:
         "--max-share": tree["max_share"], "--min-share": tree["min_share"], "--labels": job.labels,
         "--limit": options.limit, "--at-least": options.at_least, "--also": options.also, "--parity": options.parity,
         "--value-parity": options.value_parity, "--worst-group": options.worst_group, "--subgroups": options.subgroups,
-        "--randomized": options.randomized or None, "--method": tree["method"],
+        "--randomized": options.randomized or None, "--black-box": job.black_box or None, "--method": tree["method"],
         "--solver": tree["solver"], "--guesses": tree["guesses"],
     }  # fmt: skip
     for asked, value in given.items():

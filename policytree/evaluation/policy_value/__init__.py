@@ -1,6 +1,7 @@
 """The values of rules, on the training rows and held out, and the verdict.
 
 benchmark_covariates.py  nuisances without some covariates: what their omission does, as a measure for what is omitted
+black_box.py       a policy forest as a rival: what a black box would reach on held-out rows
 confounding.py     how far what a verdict says moves when a covariate that was seen is hidden
 cross_val.py       the honest value of a policy learner: nuisances and tree are refitted without the rows they are
                    judged on

@@ -27,6 +27,7 @@ from policytree.evaluation.estimates import Estimate
 from policytree.evaluation.formatting import short_unit
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best_arm
 from policytree.evaluation.inputs import known_label
+from policytree.evaluation.policy_value.black_box import BLACK_BOX, PolicyForestRule
 from policytree.evaluation.policy_value.confounding import MOST_BENCHMARKS, codes_of, compared, hidden
 from policytree.evaluation.policy_value.further import further_values, held_out_groups
 from policytree.evaluation.policy_value.gates import (
@@ -88,6 +89,7 @@ def cross_val_policy_value(
     groups: Column | None = None,
     sample_weight: Column | None = None,
     rivals: Mapping[str, Any] | None = None,
+    black_box: bool = False,
     second_opinion: str | Mapping[str, str] | None = AUTO,
     benchmarks: int = MOST_BENCHMARKS,
     validation: str = REPEATED,
@@ -140,6 +142,10 @@ def cross_val_policy_value(
         Further learners to compare, each with ``fit(X, rewards)`` and ``predict(X)`` (labels), such as a
         :class:`policytree.PolicyTree` of another depth. Clones are fitted in every fold on the same rewards as the
         tree, net of costs; those whose ``fit`` takes ``T`` or ``sample_weight`` are given them.
+    black_box : bool
+        Whether to judge a policy forest too (EconML's, honest, of 100 trees), learnt from the same rewards on the same
+        rows: what a black box would reach, beside what a rule that can be read does. It is in the table only; no
+        verdict recommends it.
     second_opinion : "auto", mapping of str to str, or None
         By "treatment" or "outcomes", a learner of the default models, by which alone the same rules are judged as well
         (:meth:`policytree.RewardEstimator.by_learner` names them): the table has the verdict of each. Intervals do not
@@ -238,7 +244,10 @@ def cross_val_policy_value(
     hides = 0 if by_lot or not benchmarks else benchmarks + 1  # fits on all rows, if a rule is recommended
     teller = Teller(len(drawn.plans) * drawn.n_fits + hides, progress)
     others = _asked_opinions(second_opinion, by_lot)
-    run = partial(refit, rivals=_checked_rivals(rivals, seen.treatments), data=data, others=others)
+    asked_rivals = _checked_rivals(rivals, seen.treatments)
+    if black_box:
+        asked_rivals = {**asked_rivals, BLACK_BOX: PolicyForestRule(direction)}
+    run = partial(refit, rivals=asked_rivals, data=data, others=others)
     refitter = Refitter(estimator, run, n_jobs, teller, executor)
     try:
         repetitions, judged_by = _repetitions(refitter, data, drawn, names, level)
@@ -577,7 +586,7 @@ def _agreement(estimator, data: Data, validation: Validation, repetitions: list[
 
 def _checked_rivals(rivals: Mapping[str, Any] | None, treatments: np.ndarray) -> Mapping[str, Any]:
     """Refuse names that a row of the table has already."""
-    taken = {POLICY, STATUS_QUO, AS_RANDOMIZED, PLUG_IN, *(f"always {label}" for label in treatments)}
+    taken = {POLICY, STATUS_QUO, AS_RANDOMIZED, PLUG_IN, BLACK_BOX, *(f"always {label}" for label in treatments)}
     if rivals is not None and not isinstance(rivals, Mapping):
         raise InputError(f"rivals must be a mapping of names to estimators or None; got {quoted(rivals)}.")
     for name in rivals or {}:
