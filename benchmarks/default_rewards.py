@@ -202,8 +202,8 @@ class Truth:
         return self.best - float(self.means[np.arange(len(arms)), arms].mean())
 
 
-def run(study: Study, n: int, draw: int, truth: Truth) -> list[dict]:
-    """One draw, learnt from by the defaults and as before."""
+def run(study: Study, n: int, draw: int, truth: Truth, learners=learners) -> list[dict]:
+    """One draw, learnt from by each of the learners (of whether outcomes are binary, and a seed)."""
     X, T, Y = study.draw(n, np.random.default_rng([2026, n, draw]))
     rows = []
     for name, estimator in learners(study.noise is None, draw).items():
@@ -230,20 +230,19 @@ def run(study: Study, n: int, draw: int, truth: Truth) -> list[dict]:
     return rows
 
 
-def table(found: pd.DataFrame) -> pd.DataFrame:
-    """Means over the draws with their standard errors, and the paired difference in regret."""
+def table(found: pd.DataFrame, against: str = "before") -> pd.DataFrame:
+    """Means over the draws with their standard errors, and the regret less that of a learner on the same draws."""
     out = []
     for (design, n), part in found.groupby(["design", "n"], sort=False):
         wide = part.pivot(index="draw", columns="rewards", values="regret")
-        gain = wide["default"] - wide["before"]
-        for name in ("before", "default"):
-            own = part[part["rewards"] == name]
+        for name in sorted(wide, key=lambda name: name != against):
+            own, gain = part[part["rewards"] == name], wide[name] - wide[against]
             false = own["false better"].dropna().astype(float) if "false better" in own else ()
             share = f"{100 * np.mean(false):.0f} %" if len(false) else ""
             out.append({
                 "design": design, "n": n, "draws": len(wide), "rewards": name,
                 "regret": f"{own['regret'].mean():.3f} ({own['regret'].sem():.3f})",
-                "less before": "" if name == "before" else f"{gain.mean():+.3f} ({gain.sem():.3f})",
+                f"less {against}": "" if name == against else f"{gain.mean():+.3f} ({gain.sem():.3f})",
                 "covered": f"{100 * own['covered'].mean():.0f} %", "bias": f"{own['bias'].mean():+.3f}",
                 "false better": share, "seconds": f"{own['seconds'].median():.2f}",
             })  # fmt: skip

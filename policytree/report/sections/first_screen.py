@@ -86,7 +86,9 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     assert gain is not None
     about = f"people with {told.met}" if amounts.people else f"{amounts.unit or outcome} per person"
     if verdict.changed is not None:
-        pairs.append(("people change treatment", f"{100 * verdict.changed:.0f} of 100"))
+        pairs.append(
+            (f"people change treatment, compared with {rule_words(gain.over)}", f"{100 * verdict.changed:.0f} of 100")
+        )
     size, interval = amounts.parts(gain)
     how = "; allows for the choice among rules" if gain.adjusted else ""
     before = "" if gain.gross is None else f", net of costs; before costs {amounts.text(gain.gross)}"
@@ -132,6 +134,26 @@ def _ranked(found: Ranking) -> str:
     return f"{label_of(found.best)}: {shown}not shown different from {same} ({remedy})"
 
 
+def _overturned(told: Told) -> str:
+    """How much may speak against the rule before it is no longer better; and what the study cannot say."""
+    verdict, amounts, about = told.verdict, told.amounts, told.about
+    assert verdict.gain is not None
+    scale = 100 if amounts.people else 1
+    least, most = sorted(scale * abs(end) for end in (verdict.gain.lower, verdict.gain.upper))
+    digits = decimals([(most - least) / 4])
+    size = (
+        f"{least:,.{digits}f} of 100 people with {told.met}"
+        if amounts.people
+        else (f"{least:,.{digits}f} {amounts.unit or f'of {about.outcome}'} per person")
+    )
+    harms = "harms" if about.costs else "harms or costs"
+    hidden = "a hidden confounder (see Hidden confounding); " if verdict.assumption else ""
+    return (
+        f"{harms} that are not counted, if they weigh as much as {size} (the gain's lower limit); {hidden}people "
+        "unlike those studied"
+    )
+
+
 def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
     """What the first screen says beside the proposal and its numbers: what counts, what does not, and what else is."""
     verdict, amounts, about = told.verdict, told.amounts, told.about
@@ -166,5 +188,7 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
     shown = f" ({', '.join(beside)}: shown beside, no part of the verdict)" if beside else ""
     costs = f"; values are net of costs ({about.costs})" if about.costs else ", and what treatments cost"
     pairs["not counted"] = f"benefits and harms other than {about.outcome}{shown}{costs}"
+    if verdict.gain is not None and verdict.gain.lower * verdict.gain.upper > 0:
+        pairs["could overturn it"] = _overturned(told)
     pairs["learnt and judged on"] = told.judged
     return tuple(pairs.items())

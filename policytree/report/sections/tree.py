@@ -85,6 +85,19 @@ def fragile_texts(material: Material) -> dict[int, str]:
     return {leaf: fragile_text(share) for leaf, share in fragile_leaves(material).items()}
 
 
+def unsure_people(material: Material) -> str:
+    """How many people are in such leaves, for the first screen; "" if there are none."""
+    fragile = fragile_leaves(material)
+    if not fragile:
+        return ""
+    leaves = material.tree.apply(material.encoded)
+    inside, n = int(np.isin(leaves, list(fragile)).sum()), len(leaves)
+    return (
+        f"Unsure for {inside:,} of {n:,} rows, in {counted(len(fragile), 'leaves')} of the tree: learnt again from "
+        "resamples, the rule gave most of them another treatment at least as often (hatched in the tree)."
+    )
+
+
 def arm_texts(material: Material) -> dict[int, str]:
     """Who got what in every leaf, of the rows that chose the tree; nothing where rewards are about other people."""
     if material.to_target:
