@@ -155,7 +155,7 @@ def theorems(solution: Solution, *, maximize: bool = False) -> dict[str, str]:
     """
     from policytree.trees.text import format_number
 
-    said, counted, facts = solution.guarantees, solution.counters, {}
+    said, counted, facts = solution.guarantees, solution.counters, dict[str, str]()
     told = {name: format_number(value, 3) for name, value in said.items() if not isinstance(value, str)}
     if "reason" in said:
         facts["solver"] = str(said["reason"])
