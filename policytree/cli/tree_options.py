@@ -13,15 +13,10 @@ from policytree.cli.tables import by_treatment, column_names, number_in, require
 from policytree.common.option_words import typed
 from policytree.constraints.amounts import Budget, ExpectedCost, Share
 from policytree.constraints.constraint import Constraint
-from policytree.estimators.depth_choice import AUTO
-from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
+from policytree.estimators.leaf_sizes import AUTO, leaf_sizes, price_of_leaf
 from policytree.exceptions import InputError, quoted
-from policytree.guesses.registry import GUESSES
 from policytree.problem.split_columns import LEVELS
-from policytree.solvers import ALL_SOLVERS
 from policytree.study.study import Study
-from policytree.weighting.registry import SCHEMES
-from policytree.weighting.reward_arguments import MATCHING
 
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
@@ -123,17 +118,27 @@ def _constraints(options: dict) -> list[Constraint]:
 
 def _method(text: str | None, study: Study) -> str:
     """The rewards that the tree is found for, by their name."""
+    if text is None:
+        return "dr"
+    from policytree.weighting.registry import SCHEMES
+    from policytree.weighting.reward_arguments import MATCHING
+
     known = [*SCHEMES, MATCHING]
-    if text not in (None, *known):
+    if text not in known:
         raise InputError(f"--method must be one of {', '.join(known)}; got {quoted(text)}.")
     strange = "instrument" if study.observed.instrument is not None else "other population" if n_people(study) else ""
-    if strange and text not in (None, "dr"):
+    if strange and text != "dr":
         raise InputError(f"--method {text} knows no {strange}; leave it out.")
-    return text or "dr"
+    return text
 
 
 def _search(options: dict) -> dict[str, Any]:
     """The solver and the guesses, by their names."""
+    if options["solver"] is options["guesses"] is None:
+        return {"solver": "direct", "guesses": None}
+    from policytree.guesses.registry import GUESSES
+    from policytree.solvers import ALL_SOLVERS
+
     solver = options["solver"] or "direct"
     if solver not in ALL_SOLVERS:
         raise InputError(f"--solver must be one of {', '.join(ALL_SOLVERS)}; got {quoted(solver)}.")
