@@ -316,6 +316,15 @@ def test_checking_a_study_loads_nothing_that_fits_or_searches():
     assert {*NOT_FOR_A_CHECK} & {*loaded} == set()
 
 
+@pytest.mark.parametrize("module", ["cli.tree_options", "evaluation.policy_value.validation"])
+def test_options_are_read_without_what_fits_or_searches(module):
+    """All that begins a job and is not about the report of it; constraints are values, whose sums searches ask for."""
+    loaded = run_python(f"import sys, policytree.{module}; print(*sys.modules)").split()
+    assert f"policytree.{module}" in loaded
+    own = {name for name in NOT_FOR_A_CHECK if name != "policytree.estimators"}  # which is a package of small modules
+    assert {*own, "policytree.estimators.policy"} & {*loaded} == set()
+
+
 def test_help_loads_no_slow_package():
     code = f"""
 import sys

@@ -37,7 +37,7 @@ def check(
     check_first(data, dataset, options, categories=categories)
     from rich.console import Console
 
-    from policytree.cli.job import begun, refuse_findings
+    from policytree.cli.beginning import begun, refuse_findings
     from policytree.cli.printing import print_json, print_sections
     from policytree.cli.records import Job
     from policytree.cli.tree_options import DEFAULT

@@ -14,6 +14,8 @@ from policytree.cli.study_options import StudyOptions
 from policytree.exceptions import InputError, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from policytree.estimators.policy import PolicyTree
     from policytree.report.content import Section
     from policytree.study.study import Study
@@ -67,16 +69,16 @@ def compare(
     names = _named(solvers)
     from rich.console import Console
 
-    from policytree.cli.job import begun, refuse_findings
+    from policytree.cli.beginning import begun, refuse_findings
     from policytree.cli.printing import print_json, print_sections
     from policytree.cli.records import Job
-    from policytree.cli.tree_options import DEFAULT
+    from policytree.cli.tree_options import DEFAULT, method_notes
 
     tree = {
         **DEFAULT, "max_depth": str(depth_of(str(max_depth))), "regularization": regularization, "method": method,
         "guesses": guesses, "min_samples_leaf": min_samples_leaf, "time_limit": time_limit, "n_jobs": jobs,
     }  # fmt: skip
-    job, study, _, described = begun(
+    job, study, origin, described = begun(
         Job(data, dataset, data_dir, options, tree, cv=cv, seed=seed, value=False, reading=reading)
     )
     refuse_findings(described, study)
@@ -85,11 +87,15 @@ def compare(
             "Solvers are compared without limits on outcomes and groups, which the direct one alone keeps to; leave "
             "out --limit, --at-least, --also, --parity, --value-parity, --worst-group and --subgroups."
         )
+    notes = [note for note in origin.notes if note not in method_notes(job.tree["method"])]  # nothing is judged here
     rows = [_row(name, fitted) for name, fitted in _fitted(job, study, names).items()]
     if as_json:
-        print_json({"rows": study.observed.n, "value": study.value, "solvers": rows})
+        print_json({
+            "rows": study.observed.n, "value": study.value, "better": described.better, "notes": notes,
+            "solvers": rows,
+        })  # fmt: skip
         return
-    print_sections(Console(highlight=False), _section(rows, study, job.tree))
+    print_sections(Console(highlight=False), _section(rows, study, described.better, job.tree, notes))
 
 
 def _named(text: str) -> list[str]:
@@ -123,10 +129,11 @@ def _fitted(job: Any, study: Study, names: list[str]) -> dict[str, PolicyTree]:
 
 def _row(name: str, tree: PolicyTree) -> dict[str, Any]:
     """What a solver found and guarantees."""
-    from policytree.estimators.certificate import theorems
+    from policytree.estimators.certificate import stated_guarantees, theorems
     from policytree.problem.types import Status
 
-    words = list(theorems(tree.solution_, maximize=tree.direction == "maximize").items())
+    maximize = tree.direction == "maximize"
+    words = list(theorems(tree.solution_, maximize=maximize).items())
     said = "; ".join(text if name == "solver" else f"{name}: {text}" for name, text in words)
     proved = ""
     if tree.status_.proved and not tree.optimality_gap_:
@@ -140,12 +147,14 @@ def _row(name: str, tree: PolicyTree) -> dict[str, Any]:
         "status": tree.status_.value,
         "leaves": int(tree.get_n_leaves()),
         "guarantee": "; ".join(filter(None, [proved, said])) or "no tree is better than the bound",
-        "guarantees": tree.solution_.guarantees,
+        "guarantees": stated_guarantees(tree.solution_, maximize=maximize),
     }
 
 
-def _section(rows: list[dict[str, Any]], study: Study, tree: dict[str, Any]) -> Section:
-    from policytree.report.content import Facts, Section, Table
+def _section(
+    rows: list[dict[str, Any]], study: Study, better: str, tree: dict[str, Any], notes: Sequence[str]
+) -> Section:
+    from policytree.report.content import Facts, Section, Table, Words
     from policytree.trees.text import format_number
 
     cells = tuple(
@@ -156,8 +165,8 @@ def _section(rows: list[dict[str, Any]], study: Study, tree: dict[str, Any]) -> 
         for row in rows
     )  # fmt: skip
     caption = (
-        f"Objective: {study.value} under the tree on the rows that chose it, net of the price of leaves (flattered); "
-        f"rewards by the method {tree['method']}, depth {tree['max_depth']} or less"
+        f"Objective: {study.value}, {better} is better, under the tree on the rows that chose it, net of the price of "
+        f"leaves (flattered); rewards by the method {tree['method']}, depth {tree['max_depth']} or less"
     )
     return Section(
         "solvers",
@@ -165,5 +174,6 @@ def _section(rows: list[dict[str, Any]], study: Study, tree: dict[str, Any]) -> 
         (
             Table(("solver", "objective", "gap", "seconds", "leaves", "status"), cells, caption),
             Facts(tuple((row["solver"], row["guarantee"]) for row in rows)),
+            *(Words(note, "note") for note in notes),
         ),
     )

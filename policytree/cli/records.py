@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from policytree.cli.reading import Reading
 from policytree.cli.study import Origin
 from policytree.cli.study_options import StudyOptions
 from policytree.cli.tables import AS_IT_IS
-from policytree.estimators.doubly_robust import DRPolicyTree
-from policytree.evaluation.leaves.honest import HonestLeaves
-from policytree.evaluation.policy_value.tables import PolicyValueTable
-from policytree.study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from policytree.estimators.doubly_robust import DRPolicyTree
+    from policytree.evaluation.leaves.honest import HonestLeaves
+    from policytree.evaluation.policy_value.tables import PolicyValueTable
+    from policytree.study.study import Study
 
 
 @dataclass(frozen=True, slots=True)

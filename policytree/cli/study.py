@@ -30,7 +30,6 @@ from policytree.common.option_words import comma_list, typed_list
 from policytree.data.combined_treatments import CombinedTreatments, combine_frame
 from policytree.data.feature_encoder import object_numbers
 from policytree.datasets import Dataset, load_dataset
-from policytree.evaluation.instruments.offer_rule import net_of_uptake
 from policytree.exceptions import InputError, quoted
 from policytree.report.material import About, Described
 from policytree.serialization.labels import label_to_json
@@ -349,6 +348,8 @@ def _made(
     origin = Origin(source, (*_notes(study, options), *notes), limits, offer_costs, options.taker_cost or 0.0)
     if not options.taker_cost:
         return study, origin
+    from policytree.evaluation.instruments.offer_rule import net_of_uptake
+
     net = net_of_uptake(study.Y, study.observed, options.taker_cost, study.ways.way)
     known = Number(options.outcome)
     return study.replace(

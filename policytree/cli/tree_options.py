@@ -13,15 +13,10 @@ from policytree.cli.tables import by_treatment, column_names, number_in, require
 from policytree.common.option_words import typed
 from policytree.constraints.amounts import Budget, ExpectedCost, Share
 from policytree.constraints.constraint import Constraint
-from policytree.estimators.depth_choice import AUTO
-from policytree.estimators.leaf_sizes import leaf_sizes, price_of_leaf
+from policytree.estimators.leaf_sizes import AUTO, leaf_sizes, price_of_leaf
 from policytree.exceptions import InputError, quoted
-from policytree.guesses.registry import GUESSES
 from policytree.problem.split_columns import LEVELS
-from policytree.solvers import ALL_SOLVERS
 from policytree.study.study import Study
-from policytree.weighting.registry import SCHEMES
-from policytree.weighting.reward_arguments import MATCHING
 
 ASKED = (
     "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
@@ -42,7 +37,8 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
     Raises
     ------
     InputError
-        If a name is no covariate, a cost no number >= 0, or a share or what a treatment costs no number.
+        If a name is no covariate, a cost no number >= 0, a share or what a treatment costs no number, or the method
+        has no meaning for such a study.
     """
     costs: dict[str, float] = {}
     for text in options["feature_costs"] or ():
@@ -73,7 +69,7 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    named |= tree_size(options) | {"method": _method(options["method"])} | _search(options)
+    named |= tree_size(options) | {"method": _method(options["method"], study)} | _search(options)
     constraints = [*_constraints(options), *limits.constraints]
     options = {name: value for name, value in options.items() if name not in CONSTRAINED}
     sizes = smallest_leaves(options, study, judging)
@@ -120,16 +116,29 @@ def _constraints(options: dict) -> list[Constraint]:
     return found
 
 
-def _method(text: str | None) -> str:
+def _method(text: str | None, study: Study) -> str:
     """The rewards that the tree is found for, by their name."""
+    if text is None:
+        return "dr"
+    from policytree.weighting.registry import SCHEMES
+    from policytree.weighting.reward_arguments import MATCHING
+
     known = [*SCHEMES, MATCHING]
-    if text not in (None, *known):
+    if text not in known:
         raise InputError(f"--method must be one of {', '.join(known)}; got {quoted(text)}.")
-    return text or "dr"
+    strange = "instrument" if study.observed.instrument is not None else "other population" if n_people(study) else ""
+    if strange and text != "dr":
+        raise InputError(f"--method {text} knows no {strange}; leave it out.")
+    return text
 
 
 def _search(options: dict) -> dict[str, Any]:
     """The solver and the guesses, by their names."""
+    if options["solver"] is options["guesses"] is None:
+        return {"solver": "direct", "guesses": None}
+    from policytree.guesses.registry import GUESSES
+    from policytree.solvers import ALL_SOLVERS
+
     solver = options["solver"] or "direct"
     if solver not in ALL_SOLVERS:
         raise InputError(f"--solver must be one of {', '.join(ALL_SOLVERS)}; got {quoted(solver)}.")

@@ -10,12 +10,11 @@ import numpy as np
 
 from policytree.constraints.constraint import Constraint, Rows, check_amount, rounded_up
 from policytree.exceptions import InputError
-from policytree.solvers.core.constraints import Constraint as Sum
-from policytree.solvers.core.constraints import budget_constraint, cost_constraint, mean_constraint, share_constraint
 from policytree.weighting.by_label import by_label
 
 if TYPE_CHECKING:
     from policytree.constraints.people import Limited
+    from policytree.solvers.core.constraints import Constraint as Sum
 
 ENDS = {"max_share": "The largest share", "min_share": "The smallest share"}  # words of which options take the place
 
@@ -54,6 +53,8 @@ class Budget(Constraint):
 
     def sums(self, rows: Rows) -> list[Sum]:
         """One: the mean of the spending."""
+        from policytree.solvers.core.constraints import budget_constraint
+
         assert rows.about.spending is not None
         return [budget_constraint(rows.about.spending, rows.weight, self.most)]
 
@@ -144,6 +145,8 @@ class Share(Constraint):
 
     def sums(self, rows: Rows) -> list[Sum]:
         """The share of the weight, once for each end."""
+        from policytree.solvers.core.constraints import share_constraint
+
         k = self.position(rows.labels)
         return [share_constraint(kind, k, len(rows.labels), rows.weight, share) for kind, share in self._ends()]
 
@@ -220,6 +223,8 @@ class Limit(Constraint):
 
     def sums(self, rows: Rows) -> list[Sum]:
         """One: the mean of the outcome."""
+        from policytree.solvers.core.constraints import mean_constraint
+
         least = self.settled(rows.about.larger_is_better[self.outcome]).at_least
         values = rows.about.outcomes[self.outcome]
         return [mean_constraint(self.kind, self.outcome, values, rows.weight, self.value, at_least=bool(least))]
@@ -279,6 +284,8 @@ class ExpectedCost(Constraint):
 
     def sums(self, rows: Rows) -> list[Sum]:
         """One: what tests cost; none where they are free."""
+        from policytree.solvers.core.constraints import cost_constraint
+
         if rows.test_costs is None:
             return []
         return [cost_constraint(rows.test_costs, rows.weight, self.most, rows.losses.shape[1], rows.most_tests)]

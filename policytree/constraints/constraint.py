@@ -13,10 +13,10 @@ import numpy as np
 
 from policytree.common.validation import is_real
 from policytree.exceptions import InputError, quoted
-from policytree.solvers.core.constraints import Constraint as Sum
 
 if TYPE_CHECKING:
     from policytree.constraints.people import Limited
+    from policytree.solvers.core.constraints import Constraint as Sum
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,11 +16,10 @@ import numpy as np
 
 from policytree.constraints.constraint import Constraint, Rows, WorstServed, check_amount, rounded_up
 from policytree.exceptions import InputError
-from policytree.solvers.core.constraints import Constraint as Sum
-from policytree.solvers.core.constraints import gap_constraint
 
 if TYPE_CHECKING:
     from policytree.constraints.people import Limited, Subgroups
+    from policytree.solvers.core.constraints import Constraint as Sum
 
 FEWEST = 2  # people of a group whose shares or values are compared
 
@@ -64,6 +63,8 @@ class _Equal(OfGroups):
 
     def _gaps(self, rows: Rows, name: str, values: np.ndarray) -> list[Sum]:
         """The mean of every group is at most so much above that of every other."""
+        from policytree.solvers.core.constraints import gap_constraint
+
         groups = rows.about.subgroups[self.column]
         masks = _populated(groups, name)
         return [
@@ -182,6 +183,8 @@ class WorstGroup(OfGroups):
 
     def parts(self, rows: Rows) -> list[WorstServed]:
         """One search per group; the best tree by the worst group is the best of what they find."""
+        from policytree.solvers.core.constraints import gap_constraint
+
         groups = rows.about.subgroups[self.column]
         masks, total = _populated(groups, self.column), rows.weight.sum()
         return [

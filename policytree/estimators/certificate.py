@@ -155,7 +155,7 @@ def theorems(solution: Solution, *, maximize: bool = False) -> dict[str, str]:
     """
     from policytree.trees.text import format_number
 
-    said, counted, facts = solution.guarantees, solution.counters, {}
+    said, counted, facts = solution.guarantees, solution.counters, dict[str, str]()
     told = {name: format_number(value, 3) for name, value in said.items() if not isinstance(value, str)}
     if "reason" in said:
         facts["solver"] = str(said["reason"])
@@ -182,6 +182,18 @@ def theorems(solution: Solution, *, maximize: bool = False) -> dict[str, str]:
             f"{told['theorem_3']} for a tree chosen beforehand; with as much, that of no tree is {limit}"
         )
     return facts
+
+
+def stated_guarantees(solution: Solution, *, maximize: bool = False) -> dict[str, float | str | None]:
+    """:func:`theorems` as numbers: bounds in the objective's direction, None where a theorem has no bound."""
+    stated: dict[str, float | str | None] = dict(solution.guarantees)
+    if "probable_lower_bound" in stated:
+        bound = float(solution.guarantees["probable_lower_bound"])
+        del stated["probable_lower_bound"]
+        stated["probable_bound"] = -bound if maximize else bound
+    if stated.get("dropped_weight"):
+        stated["theorem_2"] = None
+    return stated
 
 
 def certificate_text(estimator: Any, objective: str) -> str:

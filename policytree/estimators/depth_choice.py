@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from policytree.constraints.checks import limits_tests
 from policytree.data.views import Shown
 from policytree.estimators.inputs import check_number
+from policytree.estimators.leaf_sizes import AUTO
 from policytree.exceptions import InputError, quoted
 from policytree.problem.types import Status
 from policytree.weighting.cluster_robust import mean_and_influence, n_units, variance_of_mean
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from policytree.constraints.people import Limited
     from policytree.model_selection.folds import FoldPlan
 
-AUTO = "auto"
 DEEPEST = 3
 PRICE = 0.25  # of a leaf, in standard errors of the mean difference between two arms' rewards
 N_FOLDS, REPEATS = 5, 2

@@ -22,8 +22,8 @@ from policytree.data.feature_encoder import FeatureEncoder
 from policytree.estimators.arguments import SearchArguments, own_arguments_first
 from policytree.estimators.certificate import SearchGrid
 from policytree.estimators.delegation import OfTree, of_tree, scored_with_treatments
-from policytree.estimators.depth_choice import AUTO, DepthChoice
-from policytree.estimators.leaf_sizes import leaf_sizes, of_any_size
+from policytree.estimators.depth_choice import DepthChoice
+from policytree.estimators.leaf_sizes import AUTO, leaf_sizes, of_any_size
 from policytree.estimators.policy import PolicyTree, plain_tree
 from policytree.estimators.views import NotebookView
 from policytree.exceptions import InputError, quoted

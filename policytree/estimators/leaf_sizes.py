@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from policytree.common.callers import stacklevel_outside
-from policytree.estimators.depth_choice import AUTO
 from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import Problem
 
 if TYPE_CHECKING:
     from policytree.weighting.study_data import StudyData
 
+AUTO = "auto"  # of an argument: the data decide
 FEWEST_OF_ARM = 8  # the error of a difference between two means of so many rows each is half a standard deviation
 FEWEST_SECOND = 2.0  # rows of an arm whose outcome is not the most frequent one
 SMALLEST_SHARE = 0.01  # of all rows, that a leaf must hold

@@ -20,10 +20,10 @@ from policytree.data.sources import READ_ROWS
 from policytree.encoded.store import EncodedData
 from policytree.estimators.arguments import inherits_documentation, own_arguments_first
 from policytree.estimators.base import TreeEstimator
-from policytree.estimators.depth_choice import AUTO, DepthChoice, RewardRows, check_number_or_auto, choose_depth
+from policytree.estimators.depth_choice import DepthChoice, RewardRows, check_number_or_auto, choose_depth
 from policytree.estimators.encoded_fit import fit_encoded
 from policytree.estimators.inputs import check_number, column_numbers, reward_matrix, weigh
-from policytree.estimators.leaf_sizes import of_any_size, price_of_leaf
+from policytree.estimators.leaf_sizes import AUTO, of_any_size, price_of_leaf
 from policytree.estimators.search import Job
 from policytree.estimators.within_limits import search_worst_group, spend_and_shares, worth_of_limits
 from policytree.exceptions import InputError

@@ -107,7 +107,7 @@ class EffectOutcomes:
         """What is to be fitted, once a fold; the arm is the first column of the table."""
         table = np.column_stack([observed.arm, Z])
         seen = None if observed.seen is None else np.asarray(observed.seen)
-        kind = _FitMatching if isinstance(self.estimator, MatchingRewards) else _FitEffects
+        kind: Any = _FitMatching if isinstance(self.estimator, MatchingRewards) else _FitEffects
         fit = kind(self.estimator, observed.treatments, self.random_state)
         return [FoldFits(fit, table, observed.y, plan, seen, observed.sample_weight, observed.groups)]
 

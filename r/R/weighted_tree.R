@@ -27,7 +27,7 @@ weighted_tree <- function(X, Y, W, method = c("dr", "ipw", "regression", "matchi
   policytree <- python_module()
   model <- in_python(policytree$DRPolicyTree(
     max_depth = depth, min_samples_leaf = least, min_samples_per_treatment = if (least == "auto") "auto" else 0L,
-    method = method, solver = solver, guesses = if (length(guesses)) as.list(guesses), direction = direction,
+    method = method, solver = solver, guesses = if (identical(guesses, "all")) "all" else if (length(guesses)) as.list(guesses), direction = direction,
     random_state = seed, verbose = as.integer(isTRUE(verbose)), ...
   ))
   outcome <- python_numbers(Y)
@@ -42,7 +42,9 @@ weighted_tree <- function(X, Y, W, method = c("dr", "ipw", "regression", "matchi
     unlist(reticulate::py_to_r(model$tree_rewards_$to_numpy()$ravel(order = "F")$tolist())), nrow(X),
     dimnames = list(NULL, labels)
   )
-  tree$guarantees <- reticulate::py_to_r(reticulate::import_builtins(convert = FALSE)$dict(model$solution_$guarantees))
+  certificate <- reticulate::import("policytree.estimators.certificate", convert = FALSE)
+  stated <- certificate$stated_guarantees(model$solution_, maximize = direction == "maximize")
+  tree$guarantees <- reticulate::py_to_r(stated)
   if (isTRUE(value)) {
     found <- in_python(policytree$cross_val_policy_value(
       model, outcome, treatment, X = table, propensity = chances, n_repeats = n.repeats, random_state = seed

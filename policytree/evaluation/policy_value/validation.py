@@ -10,7 +10,6 @@ import numpy as np
 
 from policytree.common.validation import check_choice
 from policytree.evaluation.estimates import Estimate, blocked_estimate, mean_estimate, repeated_estimate, value_factor
-from policytree.evaluation.inputs import generator
 from policytree.exceptions import InputError, quoted
 from policytree.model_selection.folds import FoldPlan
 from policytree.weighting.study_data import StudyData
@@ -198,6 +197,8 @@ def draw_validation(kind: str, cv, n_repeats, seen: StudyData, random_state) -> 
     drawn = isinstance(cv, (int, np.integer)) and not isinstance(cv, bool)
     times = _times(n_repeats, kind, fixed=not drawn)
     folds = 2 * int(cv) if kind == SEQUENTIAL and drawn and cv >= 2 else cv
+    from policytree.evaluation.inputs import generator
+
     random_state = generator(random_state)
     plans = tuple(seen.folds(folds, random_state, whose=" of the evaluation") for _ in range(times))
     return Validation(kind, plans, n_repeats == ADAPTIVE)

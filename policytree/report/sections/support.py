@@ -82,12 +82,11 @@ def _overlap_picture(material: Material, table: pd.DataFrame) -> Picture:
 def _balance(material: Material) -> tuple[Block, ...]:
     study, rewards, rows = material.study, material.rewards, material.learning
     covariates, (received, weight, _) = study.covariates.iloc[rows], _learning(material)
-    weighted = not material.constant_propensity
+    chances = None if material.constant_propensity else rewards.propensity_.set_axis(covariates.index)  # the same rows
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", BalanceWarning)
         table = balance_table(
-            received, X=covariates, propensity=rewards.propensity_ if weighted else None,
-            sample_weight=weight,
+            received, X=covariates, propensity=chances, sample_weight=weight,
         )  # fmt: skip
     said = [Words(str(w.message), "warning") for w in heard if issubclass(w.category, BalanceWarning)]
     size = largest_differences(table)
@@ -98,7 +97,11 @@ def _balance(material: Material) -> tuple[Block, ...]:
         return tuple(said)
     size = size.sort_values(last, ascending=False)
     largest, name = float(size[last].iloc[0]), size.index[0]
-    how = "After weighting" if weighted else "As randomised (the same chances for everybody leave nothing to weight)"
+    how = (
+        "After weighting"
+        if chances is not None
+        else "As randomised (the same chances for everybody leave nothing to weight)"
+    )
     if len(rows) < study.seen.n:
         how += f", by the {len(rows):,} rows that the tree was learnt from"
     words = (
@@ -108,7 +111,7 @@ def _balance(material: Material) -> tuple[Block, ...]:
     shown = size.head(MOST_COVARIATES)
     data = {"covariates": list(map(str, shown.index)), "before": _plain(shown["difference_before"])}
     data["what"] = study.what
-    if weighted:
+    if chances is not None:
         data["after"] = _plain(shown["difference_after"])
     alt = f"Largest standardised difference between two {study.what}s, by covariate. " + words
     caption = "" if len(shown) == len(size) else f"The {len(shown)} of {len(size)} covariates that are farthest apart."

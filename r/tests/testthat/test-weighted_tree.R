@@ -30,6 +30,9 @@ test_that("copies, draws and guesses say how far the best tree can be", {
     expect_match(tree$certificate, if (solver == "sampling") "theorem 3" else "theorem 2")
     expect_true(is.numeric(tree$guarantees$theorem_1))
   }
+  all <- weighted_tree(data$X, data$Y, data$W, solver = "sampling", guesses = "all", min.node.size = 1, value = FALSE)
+  expect_match(all$certificate, "theorem 1")
+  expect_gte(all$guarantees$probable_bound, reward_of(all, data$X, all$rewards) / nrow(data$X) - 1e-9)
   free <- weighted_tree(data$X, data$Y, data$W, solver = "duplication", depth = 1, min.node.size = 1, value = FALSE)
   best <- best_reward(data$X, free$rewards, 1) / nrow(data$X)
   expect_lte(best - reward_of(free, data$X, free$rewards) / nrow(data$X), free$optimality.gap + 1e-9)
