@@ -12,6 +12,7 @@ from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.serialization import save_text, to_json
 from policytree.trees.labels import Label, as_labels, humanized, labelled, labelled_table, read_labels
+from policytree.trees.short_thresholds import readable
 from policytree.trees.text import export_text
 from tests.cli.running import design, refused, run
 
@@ -23,7 +24,7 @@ def tree():
     rng = np.random.default_rng(3)
     X = pd.DataFrame({"age_yrs": rng.integers(20, 80, 300), "sex": rng.integers(0, 2, 300)})
     gain = np.where(X["sex"] == 1, X["age_yrs"] - 50.0, -1.0)
-    return PolicyTree(max_depth=2).fit(X, pd.DataFrame({0: np.zeros(300), 1: gain})).tree_
+    return readable(PolicyTree(max_depth=2).fit(X, pd.DataFrame({0: np.zeros(300), 1: gain})).tree_, X.to_numpy(float))
 
 
 @pytest.mark.parametrize(
@@ -95,6 +96,20 @@ def test_labels_that_fit_nothing_are_refused(tree, tmp_path):
         as_labels(tmp_path / "none.csv")
 
 
+def test_a_column_with_more_values_than_two_takes_no_names_of_two():
+    X = pd.DataFrame({"sex": [0, 1, 2] * 20})
+    rewards = pd.DataFrame({"none": np.zeros(60), "drug": np.where(X["sex"] == 0, -1.0, 1.0)})
+    model, labels = PolicyTree(max_depth=1).fit(X, rewards), {"sex": Label("Sex", values={"0": "f", "1": "m"})}
+    for table in (None, X):
+        with pytest.raises(InputError, match="labels name 0 and 1 of column 'sex', of which this tree does not know"):
+            PolicyTreeDisplay.from_estimator(model, X=table, labels=labels)
+    two = X["sex"] < 2
+    model = PolicyTree(max_depth=1).fit(X[two], rewards[two])
+    display = PolicyTreeDisplay.from_estimator(model, X=X[two], labels=labels)
+    assert "Sex = f?" in {box.get_text() for box in display.boxes_.values()}
+    plt.close(display.figure_)
+
+
 @pytest.mark.parametrize("values", [{"f": "same", "m": "same"}, {"m": "f"}])
 def test_two_values_are_never_called_the_same(values):
     X = pd.DataFrame({"sex": ["f", "m", "o"] * 20})
@@ -121,7 +136,7 @@ def test_the_command_prints_what_is_copied_with_the_picture(tree, tmp_path):
     assert "Sex = female?" in out
     assert (tmp_path / "tree.pdf").read_bytes().startswith(b"%PDF")
     code, out, _ = run("plot", saved, "-o", tmp_path / "tree.svg", "--labels", "humanize", "--width", "5.5")
-    assert code == 0 and "Age (years)" in out and "Sex = " not in out
+    assert code == 0 and "Age (years)" in out and "Sex = 0?" in out
     refused(run("plot", saved, "-o", tmp_path / "tree.pdf", "--width", "wide"), "width must be 'column', 'page' or")
     refused(run("plot", saved, "-o", tmp_path / "tree.pdf", "--labels", tmp_path / "no.csv"), "cannot be read")
 

@@ -236,6 +236,12 @@ def _complete(name: str, label: Label) -> Label:
 def _shown(feature: Feature, label: Label) -> Feature:
     if feature.kind == CATEGORICAL:
         return replace(feature, name=str(label), categories=_called(feature.categories, label, feature.name))
-    if set(label.values) != {"0", "1"}:  # whoever names just these says that there are no others
-        return replace(feature, name=str(label))
-    return replace(feature, name=str(label), value_names=_called((0, 1), label, feature.name))
+    if feature.value_names is None:
+        if set(label.values) != {"0", "1"}:
+            return replace(feature, name=str(label))
+        raise InputError(
+            f"labels name 0 and 1 of column {quoted(feature.name)}, of which this tree does not know that it holds "
+            "nothing else; name all its values, or none, or draw the tree with its table (X=)."
+        )
+    names = _called((0, 1), label, feature.name) if {"0", "1"} <= set(label.values) else feature.value_names
+    return replace(feature, name=str(label), value_names=names)
