@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -57,6 +59,26 @@ def test_the_forest_reads_any_table_and_follows_rewards(waves, rng):
     for weight, share in ((np.where(helped, 10.0, 1.0), 1.0), (np.where(helped, 1.0, 10.0), 0.0)):
         heavy = PolicyForestRule().fit(X, rewards, sample_weight=weight)
         assert (heavy.predict(X) == "drug").mean() == pytest.approx(share, abs=0.05)
+
+
+class Noting(PolicyTree):
+    """A rival that notes the rewards it was given."""
+
+    given: ClassVar[list] = []
+
+    def fit(self, X, rewards):
+        self.given.append(rewards)
+        return super().fit(X, rewards)
+
+
+def test_rivals_learn_from_the_rewards_that_the_tree_was_found_for(waves):
+    X, T, Y, _ = waves
+    model = DRPolicyTree(LinearRegression(), method="ipw", max_depth=1, cv=2, direction="maximize", random_state=0)
+    Noting.given.clear()
+    how = {"rivals": {"noting": Noting(1)}, "validation": "split", "random_state": 0}
+    cross_val_policy_value(model, Y, T, X=X[["x", "site"]], propensity=0.5, **how)
+    (rewards,) = Noting.given
+    assert ((rewards == 0.0).sum(axis=1) == 1).all(), "weighting gives a treatment that a row did not get a reward of 0"
 
 
 def test_its_name_is_taken(waves):

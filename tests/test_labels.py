@@ -11,7 +11,7 @@ from policytree import PolicyTree, StudyReport
 from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.serialization import save_text, to_json
-from policytree.trees.labels import Label, as_labels, humanized, labelled, read_labels
+from policytree.trees.labels import Label, as_labels, humanized, labelled, labelled_table, read_labels
 from policytree.trees.text import export_text
 from tests.cli.running import design, refused, run
 
@@ -74,6 +74,8 @@ def test_columns_that_would_be_called_the_same_keep_their_names(tree):
         ("name,label\n,Age\n", "Line 2 of the labels .* has no name"),
         ("name,label\nage_yrs,Age,years,more\n", "Line 2 of the labels .* too many cells"),
         ("name,values\nsex,female;male\n", "Line 2 of the labels has values 'female;male'; write them as in"),
+        ("name,values\nsex,0=f;1=m;0=g\n", "Line 2 of the labels has values '0=f;1=m;0=g', of which one is"),
+        ("name,values\nsex,0=f;1=f\n", r"Line 2 of the labels has values '0=f;1=f', .* give every value a meaning"),
         ("", "they have none"),
     ],
 )
@@ -91,6 +93,19 @@ def test_labels_that_fit_nothing_are_refused(tree, tmp_path):
         as_labels({"age": 3})
     with pytest.raises(InputError, match="cannot be read"):
         as_labels(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize("values", [{"f": "same", "m": "same"}, {"m": "f"}])
+def test_two_values_are_never_called_the_same(values):
+    X = pd.DataFrame({"sex": ["f", "m", "o"] * 20})
+    rewards = pd.DataFrame({"none": np.zeros(60), "drug": np.where(X["sex"] == "f", -1.0, 1.0)})
+    tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
+    with pytest.raises(InputError, match=r"labels call two values of column 'sex' '(same|f)'; give every value a mean"):
+        labelled(tree, {"sex": Label(values=values)})
+    with pytest.raises(InputError, match="labels call two values of column 'sex'"):
+        labelled_table(X, {"sex": Label("Sex", values=values)})
+    with pytest.raises(InputError, match="labels call two values of column 'arm' 'drug'"):
+        labelled(tree, {"arm": Label(values={"none": "drug"})}, treatment="arm")
 
 
 def test_the_command_prints_what_is_copied_with_the_picture(tree, tmp_path):

@@ -37,7 +37,8 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
     Raises
     ------
     InputError
-        If a name is no covariate, a cost no number >= 0, or a share or what a treatment costs no number.
+        If a name is no covariate, a cost no number >= 0, a share or what a treatment costs no number, or the method
+        has no meaning for such a study.
     """
     costs: dict[str, float] = {}
     for text in options["feature_costs"] or ():
@@ -68,7 +69,7 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
         "split_features": splits or None,
         "budget_costs": spending,
     }
-    named |= tree_size(options) | {"method": _method(options["method"])} | _search(options)
+    named |= tree_size(options) | {"method": _method(options["method"], study)} | _search(options)
     constraints = [*_constraints(options), *limits.constraints]
     options = {name: value for name, value in options.items() if name not in CONSTRAINED}
     sizes = smallest_leaves(options, study, judging)
@@ -115,7 +116,7 @@ def _constraints(options: dict) -> list[Constraint]:
     return found
 
 
-def _method(text: str | None) -> str:
+def _method(text: str | None, study: Study) -> str:
     """The rewards that the tree is found for, by their name."""
     if text is None:
         return "dr"
@@ -125,6 +126,9 @@ def _method(text: str | None) -> str:
     known = [*SCHEMES, MATCHING]
     if text not in known:
         raise InputError(f"--method must be one of {', '.join(known)}; got {quoted(text)}.")
+    strange = "instrument" if study.observed.instrument is not None else "other population" if n_people(study) else ""
+    if strange and text != "dr":
+        raise InputError(f"--method {text} knows no {strange}; leave it out.")
     return text
 
 

@@ -27,7 +27,7 @@ from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.evaluation.targeting.qini import QiniCurve
 from policytree.evaluation.targeting.rate import Ranking
 from policytree.exceptions import InputError, quoted
-from policytree.study.outcomes import Event
+from policytree.study.outcomes import Event, MayBeMissing
 from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.labels import Label, as_labels, complete, labelled_table
@@ -126,7 +126,8 @@ class About:
 
     def of_study(self, study: Study) -> About:
         """Return a copy in which a study's names and words stand where there are none."""
-        met = f" = {study.outcome.value}" if isinstance(study.outcome, Event) else ""
+        kind = study.outcome.known if isinstance(study.outcome, MayBeMissing) else study.outcome
+        met = f" = {kind.value}" if isinstance(kind, Event) else ""
         own = About(
             source=study.name, treatment=study.treatment.column, outcome=study.outcome.column + met, unit=study.unit,
             cluster=study.cluster or "", weights=study.weights or "", strata=study.strata,

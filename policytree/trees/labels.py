@@ -148,7 +148,25 @@ def _values(text: str, line: int) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(";") if part.strip()]
     if not all(sign and value.strip() and meaning.strip() for value, sign, meaning in pairs):
         raise InputError(f"Line {line} of the labels has values {quoted(text)}; write them as in 0=female; 1=male.")
-    return {value.strip(): meaning.strip() for value, _, meaning in pairs}
+    found = {value.strip(): meaning.strip() for value, _, meaning in pairs}
+    if len(set(found.values())) < len(pairs):
+        raise InputError(
+            f"Line {line} of the labels has values {quoted(text)}, of which one is named twice or two mean the same; "
+            "give every value a meaning of its own."
+        )
+    return found
+
+
+def _called(values: Sequence[Any], label: Label, column: str) -> tuple[Any, ...]:
+    """What the values of a column are called; refuses two that would be called the same: rules must tell them apart."""
+    called = tuple(label.of(value) for value in values)
+    for k, meaning in enumerate(called):
+        if label.values and str(meaning) in map(str, called[:k]):
+            raise InputError(
+                f"labels call two values of column {quoted(column)} {quoted(str(meaning))}; give every value a meaning "
+                "of its own."
+            )
+    return called
 
 
 def complete(labels: Any, columns: Sequence[str], *others: str) -> dict[str, Label]:
@@ -191,8 +209,8 @@ def labelled(tree: Tree, labels: Any, treatment: str = "") -> Tree:
     labels = as_labels(labels)
     called = complete(labels, [feature.name for feature in tree.features], treatment)
     features = tuple(_shown(feature, called[feature.name]) for feature in tree.features)
-    of_treatment = labels.get(treatment, Label())
-    return replace(tree, features=features, actions=tuple(of_treatment.of(action) for action in tree.actions))
+    actions = _called(tree.actions, labels.get(treatment, Label()), treatment)
+    return replace(tree, features=features, actions=actions)
 
 
 def labelled_table(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataFrame:
@@ -200,7 +218,7 @@ def labelled_table(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataF
     out = {}
     for name in table.columns:
         values, label = table[name].dropna().unique(), labels.get(name, Label(name))
-        told = {value: label.of(value) for value in values}
+        told = dict(zip(values, _called(values, label, name), strict=True))
         every = label.values and all(str(value).removesuffix(".0") in label.values for value in values)
         texts = not pd.api.types.is_numeric_dtype(table[name])
         out[str(label)] = table[name].map(told) if every or (texts and label.values) else table[name]
@@ -217,8 +235,7 @@ def _complete(name: str, label: Label) -> Label:
 
 def _shown(feature: Feature, label: Label) -> Feature:
     if feature.kind == CATEGORICAL:
-        return replace(feature, name=str(label), categories=tuple(label.of(level) for level in feature.categories))
-    two_valued = set(label.values) == {"0", "1"}  # whoever names just these says that there are no others
-    return replace(
-        feature, name=str(label), value_names=(label.of(0), label.of(1)) if two_valued else feature.value_names
-    )
+        return replace(feature, name=str(label), categories=_called(feature.categories, label, feature.name))
+    if set(label.values) != {"0", "1"}:  # whoever names just these says that there are no others
+        return replace(feature, name=str(label))
+    return replace(feature, name=str(label), value_names=_called((0, 1), label, feature.name))

@@ -185,6 +185,7 @@ def test_json_has_the_effect_and_the_rule_over_offers_of_rows_that_learnt(files)
         ),
         (("--instrument", "offer", "--covariates", "age,twin"), "Column 'twin' of X tells the instrument's value"),
         (("--instrument", "offer", "--propensity", "programme=0.5,nothing=0.5"), "names the offer 'programme'"),
+        (("--instrument", "offer", "--method", "ipw"), "--method ipw knows no instrument; leave it out."),
         (("--taker-cost", "3"), "--taker-cost is about offers that people may refuse; name the column"),
         (("--offer-cost", "voucher=3"), "--offer-cost is about offers that people may refuse"),
     ],

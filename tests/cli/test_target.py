@@ -102,6 +102,7 @@ def test_some_rows_judge(files):
         (("--target-people", "people.csv", "--study-column", "clinic"), "give one of them"),
         (("--target-people", "people.csv", "--min-samples-per-treatment", "5"), "rule is for the target"),
         (("--target-people", "people.csv", "--instrument", "region"), "--instrument and a target"),
+        (("--target-people", "people.csv", "--method", "ipw"), "--method ipw knows no other population; leave it out."),
         (("--target", "people.csv"), "people whom the rule is for goes with --target-people"),
         (("--target-people", "twice.csv"), "has more than one column 'age'"),
         (("--target-people", "words.csv"), "words.csv does not hold numbers, as it does in the study; convert"),
@@ -114,4 +115,6 @@ def test_some_rows_judge(files):
 )
 def test_bad_targets_are_refused(files, more, words):
     named = [files / each if each.endswith(".csv") else each for each in more]
-    refused(design(files / "trial.csv", files / "refused", *QUICK, *named), words)
+    found = design(files / "trial.csv", files / "refused", *QUICK, *named)
+    refused(found, words)
+    assert found[1] == "", "before anything is shown"

@@ -15,7 +15,7 @@ from policytree.evaluation import policy_stability
 from policytree.evaluation.policy_value.given_effects import given_effects
 from policytree.report.amounts import Amounts
 from policytree.report.content import Facts, Table, Words
-from policytree.study import Event
+from policytree.study import Event, MayBeMissing
 
 
 def table(n: int = 600, *, seed: int = 0) -> pd.DataFrame:
@@ -140,12 +140,10 @@ def test_an_interval_across_zero_has_a_word_at_either_end():
     assert Amounts(True, "", 0.95).parts(share) == ("1.0 more of 100", "95% CI 2.9 fewer to 4.9 more")
 
 
-def test_an_event_is_named_with_its_value():
+@pytest.mark.parametrize("outcome", [Event("status", "relapsed"), MayBeMissing(Event("status", "relapsed"))])
+def test_an_event_is_named_with_its_value(outcome):
     frame = table()
     frame["status"] = np.where(frame.pop("relapse") == 1, "relapsed", "well")
-    study = Study(
-        frame, treatment="arm", outcome=Event("status", "relapsed"), direction="minimize", control="placebo",
-        propensity=0.5,
-    )  # fmt: skip
+    study = Study(frame, treatment="arm", outcome=outcome, direction="minimize", control="placebo", propensity=0.5)
     report, _ = reported(study)
     assert report.content.title == "Which treatment for whom, for the lowest share of people with status = relapsed?"

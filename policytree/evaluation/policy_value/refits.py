@@ -501,7 +501,7 @@ def _learn_rivals(rivals: Mapping[str, Any], fitted, data: Data, fit: Fit) -> di
         return {}
     treatments = pd.Index(data.seen.treatments)
     arguments = data.fit_arguments(fit.train)
-    gross = columns_by_label(fitted.rewards_, treatments)
+    gross = columns_by_label(getattr(fitted, "tree_rewards_", fitted.rewards_), treatments)
     each = data.net(data.per_person(gross.to_numpy(), fit.train), fit.train)
     rewards = pd.DataFrame(each, index=gross.index, columns=gross.columns)
     if data.seen.study is not None:
