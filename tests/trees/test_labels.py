@@ -92,6 +92,8 @@ def test_labels_that_fit_nothing_are_refused(tree, tmp_path):
         PolicyTreeDisplay.from_tree(tree, labels={"agge": "Age"})
     with pytest.raises(InputError, match="labels must be 'humanize', the path of a file, or a mapping"):
         as_labels({"age": 3})
+    with pytest.raises(InputError, match="labels is empty; give the path of a file, or 'humanize', or leave it out"):
+        as_labels(" ")
     with pytest.raises(InputError, match="cannot be read"):
         as_labels(tmp_path / "none.csv")
 
@@ -129,7 +131,7 @@ def test_the_command_prints_what_is_copied_with_the_picture(tree, tmp_path):
     path.write_text(FILE)
     options = ("--width", "column", "--labels", path)
     code, out, err = run("plot", saved, "-o", tmp_path / "tree.pdf", *options)
-    assert code == 0 and "The picture is" in err
+    assert code == 0 and "The picture is" in err and "The tree has no column 'arm', which the labels name." in err
     assert (
         out.startswith("Caption: If Age, at entry (years) is over ") and "In words: Decision tree. Age, at entry" in out
     )
@@ -173,8 +175,22 @@ def test_a_report_is_in_words_and_its_tree_in_names(tmp_path):
 
 
 def test_a_report_refuses_labels_that_it_could_not_show():
-    with pytest.raises(InputError, match="labels name 'agge', and none of the columns, which are 'age_yrs', 'sex'"):
-        labelled_report(agge="Age")
+    with pytest.raises(InputError, match="labels name 'agge', which is no column; the covariates are 'age_yrs', 'sex'"):
+        labelled_report(agge="Age", sex="Sex")
+    for name, values, words in (
+        ("age_yrs", {"1000": "old"}, "labels name '1000', which no row has, in column 'age_yrs', and do not name '"),
+        ("age_yrs", {"30": "thirty"}, "labels name some values, in column 'age_yrs', and do not name '"),
+        ("stage", {"1": "I", "2": "II"}, "labels name some values, in column 'stage', and do not name '3', which it"),
+        (
+            "sex",
+            {"1": "male"},
+            "labels name some values, in column 'sex', and do not name '0', which it holds; name all",
+        ),
+        ("site", {"a": "Aachen"}, "labels name 'a', which no row has, in column 'site', and do not name '[AB]'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            labelled_report(**{name: Label(values=values)})
+    labelled_report(sex=Label(values={"0": "female", "1": "male", "9": "unknown"}))
     with pytest.raises(InputError, match="labels name values of the treatment 'arm'"):
         labelled_report(arm=Label("Arm", values={"drug": "Aspirin"}))
     report, _ = labelled_report(arm="regimen")
@@ -196,3 +212,6 @@ def test_design_takes_labels(tmp_path):
     assert "Sex=female" in (tmp_path / "out" / "people.csv").read_text()
     code, _, err = design(tmp_path / "trial.csv", tmp_path / "no", *options, tmp_path / "none.csv")
     assert code == 2 and "cannot be read" in err
+    refused(design(tmp_path / "trial.csv", tmp_path / "no", *options, ""), "labels is empty")
+    (tmp_path / "labels.csv").write_text("name,label\nsex,Sex\nagge,Age\n")
+    refused(design(tmp_path / "trial.csv", tmp_path / "no", *options, tmp_path / "labels.csv"), "labels name 'agge'")
