@@ -2,7 +2,7 @@
 
 `held_out_scores` fits the same least squares in the same two inner folds as `LinearLearner` in `cross_val_policy_value`
 and scores the same rows; its trees have the same value on the rows that they are learnt from, and folds are balanced
-over arms as there (`tests/test_benchmark_power.py`). Only fixed, known chances of treatment, no weights.
+over arms as there (`tests/repository/test_benchmark_power.py`). Only fixed, known chances of treatment, no weights.
 
 The exact tree of depth two: for every root cut, as rows move from one side to the other, sums of rewards by side,
 column, bin and arm; a side's best stump is the best prefix of such sums. The time is that of bins times root cuts, so

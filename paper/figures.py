@@ -1,7 +1,7 @@
 """Figures and numbers of the paper, read from ``benchmarks/results``: ``python paper/figures.py``.
 
-Prints every number that the text quotes and writes ``paper/figures/*.png``; ``tests/test_paper.py`` holds the text to
-these numbers.
+Prints every number that the text quotes and writes ``paper/figures/*.png``; ``tests/repository/test_paper.py``
+holds the text to these numbers.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Tests of policytree; a package, so that tests share ``tests.oracles`` and ``tests.strategies``."""
+"""Tests of policytree; a package, so that tests share ``tests.support.oracles`` and ``tests.support.strategies``."""

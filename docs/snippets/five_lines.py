@@ -1,4 +1,4 @@
-"""The landing page's five lines; `tests/test_site.py` runs them."""
+"""The landing page's five lines; `tests/repository/test_site.py` runs them."""
 
 # ---
 from policytree import DRPolicyTree, cross_val_policy_value, load_dataset

@@ -1,4 +1,4 @@
-"""The start page's code; `tests/test_site.py` runs it beside a small trial.csv."""
+"""The start page's code; `tests/repository/test_site.py` runs it beside a small trial.csv."""
 
 # ---
 import pandas as pd

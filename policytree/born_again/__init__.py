@@ -21,7 +21,7 @@ The search computes the smallest tree of every box of cells, small boxes first. 
 *core*: all its boxes are one vector of numbers, and 64 vectors are processed side by side. The other features are the
 *frame*; a box of the frame is trimmed to the cuts that are live in it, which leaves few of them (*blocks*).
 ``solve.py`` has the definitions and the proof that the trees are smallest; ``kernels/layout.py`` has the symbols.
-``tests/born_again_oracles.py`` is brute force for all three objectives.
+``tests/support/born_again_oracles.py`` is brute force for all three objectives.
 """
 
 from policytree.common.lazy import lazy_names

@@ -12,7 +12,7 @@ from policytree.cli.first_checks import check_first
 from policytree.cli.frame import DebugOption
 from policytree.cli.option_fields import takes_options
 from policytree.cli.reading import Reading
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 
 TreeArgument = Annotated[str, typer.Argument(metavar="TREE.json", help="A tree that `policytree design` saved.")]
 WIDEST_NAME = 20  # letters of a fact's name that others are aligned with
@@ -172,12 +172,16 @@ def plot(
     from policytree.cli.files import picture, read_tree, saved_fragile, saved_values, saved_verdict
     from policytree.plotting.trees import PolicyTreeDisplay
     from policytree.serialization import save_bytes
-    from policytree.trees.labels import labelled
+    from policytree.trees.labels import as_labels, labelled
 
     saved, everything = read_tree(tree)
     design = everything.get("design")
     treatment = design.get("treatment") if isinstance(design, dict) else None
-    saved = labelled(saved, labels, treatment if isinstance(treatment, str) else "")
+    given = None if labels is None else as_labels(labels)
+    columns = [treatment, *(feature.name for feature in saved.features)]
+    if other := [name for name in given or () if name not in columns]:
+        typer.echo(f"The tree has no column {', '.join(map(quoted, other))}, which the labels name.", err=True)
+    saved = labelled(saved, given, treatment if isinstance(treatment, str) else "")
     display = PolicyTreeDisplay(saved, saved_values(everything), saved_fragile(everything, saved))
     display.plot(title=title, unit="rows", width=inches)
     save_bytes(output, picture(display.figure_, kind))

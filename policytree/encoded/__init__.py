@@ -29,7 +29,7 @@ Outcomes and treatments become rewards first, from files to files:
 Of outcomes that are times, the models are hazards first, which complete the outcomes of the sample and of every batch.
 
 Every draw is a hash of the row's number (or its cluster's) and the seed, so that results do not depend on the size of
-batches. ``tests/encoded/`` and ``tests/test_on_dask.py`` compare with the same problems in memory.
+batches. ``tests/encoded/`` and ``tests/encoded/test_on_dask.py`` compare with the same problems in memory.
 
 Names are imported on first use; they are listed in ``__init__.pyi``.
 """

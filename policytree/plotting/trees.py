@@ -27,7 +27,7 @@ from policytree.plotting.common import (
 )
 from policytree.plotting.svg import SETTINGS, to_svg
 from policytree.trees.labels import labelled
-from policytree.trees.short_thresholds import with_short_thresholds
+from policytree.trees.short_thresholds import readable
 from policytree.trees.text import counted, export_text, missing_label, rule_sentence, split_label
 from policytree.trees.tree import Tree
 
@@ -203,7 +203,8 @@ class PolicyTreeDisplay(OneAxes):
         **options
             Arguments of :meth:`plot`.
         X : DataFrame or array-like of shape (n, p), optional
-            The table of ``fit``: thresholds are then as short as these rows allow.
+            The table of ``fit``: thresholds are then as short as these rows allow, and questions about zeros and ones
+            name a value.
         labels : "humanize", path, or mapping of str to str or Label, optional
             As of :meth:`from_tree`.
         """
@@ -212,7 +213,7 @@ class PolicyTreeDisplay(OneAxes):
         if leaf_summary is None and hasattr(estimator, "node_values_"):
             values = _training_values(tree, estimator)
         if X is not None:
-            tree = with_short_thresholds(tree, estimator.encoder_.encode(X))
+            tree = readable(tree, estimator.encoder_.encode(X))
         return cls(labelled(tree, labels), values).plot(ax=ax, **options)
 
     def plot(

@@ -245,9 +245,9 @@ def best_grouping(one: np.ndarray, other: np.ndarray, sizes: np.ndarray, min_lea
     where x = 1 (by 3 and by 2) and lose where x = 0 (2 and 3), and two others the other way round (lose 1.9 and 2.1
     where x = 1, gain 2.1 and 1.9 where x = 0). The best tree of depth two divides these pairs first, and its gain is
     what all cells gain; by mean gain the levels stand as -.5, -.1, .1 and .5, so that no prefix is that division
-    (``tests/test_groups.py::test_above_the_last_split_no_prefix_is_best``). Nor do they hold where leaves need rows of
-    every arm or a limit binds the leaves together. Sums that are no integers are rounded: the grouping is then best up
-    to rounding.
+    (``tests/solvers/test_groups.py::test_above_the_last_split_no_prefix_is_best``). Nor do they hold where leaves
+    need rows of every arm or a limit binds the leaves together. Sums that are no integers are rounded: the grouping is
+    then best up to rounding.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ from policytree.regimes.induction import (
 from policytree.regimes.joint import best_stump_pair
 from policytree.regimes.sequences import sequence_overlap
 from policytree.regimes.stages import Stage
-from policytree.trees.short_thresholds import with_short_thresholds, with_two_values
+from policytree.trees.short_thresholds import readable
 from policytree.trees.tree import Tree
 from policytree.weighting.propensities import warn_of_small
 from policytree.weighting.study_data import REFUSE, WEIGHT, by_columns
@@ -482,7 +482,7 @@ class TreatmentRegime(NestedParameters):
         for s, (name, tree) in enumerate(self.trees_):
             rows = np.flatnonzero(course.decisions[s].eligible)
             encoded = self.stages_[s].encoder_.encode(self.known(course, s, rows).X)
-            out.append((name, with_two_values(with_short_thresholds(tree, encoded), encoded)))
+            out.append((name, readable(tree, encoded)))
         return out
 
     def plot(self, ax: Any = None, **options: Any) -> RegimeDisplay:

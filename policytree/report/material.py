@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -135,15 +135,24 @@ class About:
             control="" if study.control is None else str(study.control),
             instrument="" if study.observed.instrument is None else study.treatment.assigned,
         )  # fmt: skip
-        return replace(own, **{each.name: value for each in fields(self) if (value := getattr(self, each.name))})
+        return replace(
+            own,
+            **{
+                each.name: value
+                for each in fields(self)
+                if (value := getattr(self, each.name)) != getattr(NOBODY_SAID, each.name)
+            },
+        )
 
-    def named_after(self, data: StudyData) -> About:
+    def named_after(self, data: StudyData, columns: Collection[str] = ()) -> About:
         """Return a copy that has the columns' names where names are missing; a structured array has none.
+
+        Labels may name ``columns`` beside those of the data.
 
         Raises
         ------
         InputError
-            If labels name no column, or values of the treatment.
+            If labels are of no column, of values that are not shown, or of values of the treatment.
         """
         usual = "outcome" if data.times is None else "time"
         outcome = self.outcome or str(data.name or usual)
@@ -156,20 +165,24 @@ class About:
                 f"labels name values of the treatment {quoted(treatment)}; verdict and tables call treatments as the "
                 "data do: write these words into the column, or leave them out."
             )
-        columns = [*covariate_table((_frame(data.X), None if data.W is None else _frame(data.W)))]
+        table = covariate_table((_frame(data.X), None if data.W is None else _frame(data.W)))
         name, _, met = (outcome, "", "") if outcome in given else outcome.partition(" = ")
+        own = (str(data.name), _column_names(data.T), self.cluster, self.weights, self.instrument, *self.strata)
         of_outcome = given.get(name, Label())
         return replace(
             self,
             outcome=(of_outcome.text or name) + (f" = {of_outcome.of(met)}" if met else ""),
             unit=self.unit or of_outcome.unit,
             treatment=given.get(treatment, Label()).text or treatment,
-            labels=complete(given, columns, name, treatment),
+            labels=complete(given, table, {*columns, name, treatment, *own}),
         )
 
     def called(self, column: str) -> str:
         """What a column is called."""
         return column if self.labels is None else str(self.labels.get(column, column))
+
+
+NOBODY_SAID = About()
 
 
 def _column_names(T: Any) -> str:
@@ -218,11 +231,12 @@ class Described:
         InputError
             If they cannot be used.
         """
-        told, data = About.of(about), study.data
+        told, data, columns = About.of(about), study.data, list[str]()
         if isinstance(study, Study):
-            told, direction, data = told.of_study(study), study.ways.way, study.observed  # its own rows are described
+            told, direction, columns = told.of_study(study), study.ways.way, study.columns
+            data = study.observed  # its own rows are described
         return cls(
-            told.named_after(data), data.arrays(), unadjusted(data.arrays()), _frame(data.X),
+            told.named_after(data, columns), data.arrays(), unadjusted(data.arrays()), _frame(data.X),
             None if data.W is None else _frame(data.W), direction or "maximize", check_study(data),
             data.randomized is not False and (bool(data.randomized) or data.propensity is not None),
         )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.typing import Column, Table
@@ -109,8 +110,9 @@ class RegimeReport(Report):
         self.trees, eligible = regime_to_show(regime, course)
         shown = self.trees
         if named.labels is not None:
-            columns = dict.fromkeys(feature.name for _, tree in shown for feature in tree.features)
-            named = replace(named, labels=complete(named.labels, [*columns]))
+            rows = [np.flatnonzero(each.eligible) for each in course.decisions]
+            known = pd.concat([regime.known(course, s, of).X for s, of in enumerate(rows)], ignore_index=True)
+            named = replace(named, labels=complete(named.labels, known))
             shown = [(name, labelled(tree, named.labels)) for name, tree in shown]
         encoded = [
             model.encoder_.encode(regime.known(course, s, np.flatnonzero(each.eligible)).X)

@@ -40,7 +40,7 @@ from policytree.report.sections.tree import fragile_leaves, not_recommended, rul
 from policytree.report.sections.values import values_sections
 from policytree.study.study import Study
 from policytree.trees.labels import labelled
-from policytree.trees.short_thresholds import with_short_thresholds, with_two_values
+from policytree.trees.short_thresholds import readable
 from policytree.weighting.study_data import StudyData
 
 SAME = 1e-9  # probabilities that differ by less are the same
@@ -156,7 +156,7 @@ class StudyReport(Report):
         if asked is not None and study.times is not None:
             asked.refuse_other(study.times, "the report asks")
         encoded = model.encoder_.encode(study.X)
-        self.tree = with_two_values(with_short_thresholds(model.tree_, encoded), encoded)
+        self.tree = readable(model.tree_, encoded)
         shown = labelled(self.tree, study.about.labels)
         material = Material(study, model, shown, encoded, checked_results(results))
         material = replace(material, results=gated(study, material.results))

@@ -6,11 +6,12 @@ import csv
 import io
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from policytree.data.features import CATEGORICAL, Feature
@@ -58,8 +59,7 @@ class Label:
 
     def of(self, value: Any) -> Any:
         """What a value means, a whole number with or without its decimals; itself where nobody said it."""
-        text = str(value)
-        return self.values.get(text, self.values.get(text.removesuffix(".0"), value))
+        return next((self.values[text] for text in _texts(value) if text in self.values), value)
 
 
 def humanized(name: str) -> Label:
@@ -95,6 +95,8 @@ def as_labels(labels: Any) -> dict[str, Label]:
     """
     if isinstance(labels, str) and labels == HUMANIZE:
         return {}
+    if isinstance(labels, str) and not labels.strip():
+        raise InputError("labels is empty; give the path of a file, or 'humanize', or leave it out.")
     if isinstance(labels, str | os.PathLike):
         return read_labels(labels)
     if not isinstance(labels, Mapping) or not all(isinstance(value, str | Label) for value in labels.values()):
@@ -148,25 +150,71 @@ def _values(text: str, line: int) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(";") if part.strip()]
     if not all(sign and value.strip() and meaning.strip() for value, sign, meaning in pairs):
         raise InputError(f"Line {line} of the labels has values {quoted(text)}; write them as in 0=female; 1=male.")
-    return {value.strip(): meaning.strip() for value, _, meaning in pairs}
+    found = {value.strip(): meaning.strip() for value, _, meaning in pairs}
+    if len(set(found.values())) < len(pairs):
+        raise InputError(
+            f"Line {line} of the labels has values {quoted(text)}, of which one is named twice or two mean the same; "
+            "give every value a meaning of its own."
+        )
+    return found
 
 
-def complete(labels: Any, columns: Sequence[str], *others: str) -> dict[str, Label]:
-    """A label for every column, as somebody gave them (:func:`as_labels`) or made of its name (:func:`humanized`).
+def _called(values: Sequence[Any], label: Label, column: str) -> tuple[Any, ...]:
+    """What the values of a column are called; refuses two that would be called the same: rules must tell them apart."""
+    called = tuple(label.of(value) for value in values)
+    for k, meaning in enumerate(called):
+        if label.values and str(meaning) in map(str, called[:k]):
+            raise InputError(
+                f"labels call two values of column {quoted(column)} {quoted(str(meaning))}; give every value a meaning "
+                "of its own."
+            )
+    return called
+
+
+def complete(labels: Any, table: pd.DataFrame, others: Collection[str] = ()) -> dict[str, Label]:
+    """A label for every column of a table, as somebody gave them (:func:`as_labels`) or made of its name.
 
     Two columns that would be called the same keep their names.
 
     Raises
     ------
     InputError
-        If labels are given, and none is of a column or one of the others.
+        If labels are of columns that are neither in the table nor among the others, or of values that could not be
+        shown: numbers are, where all of a column have a name.
     """
     labels = as_labels(labels)
-    if labels and not set(labels) & {*columns, *others}:
+    for name in labels:
+        if name not in table and name not in others:
+            raise InputError(
+                f"labels name {quoted(name)}, which is no column; the covariates are "
+                f"{', '.join(map(quoted, [*table][:5]))}{', ...' * (table.shape[1] > 5)}."
+            )
+    for name in table:
+        _check_values(table[name], labels.get(name, Label()))
+    return _of_all(labels, [*table])
+
+
+def _check_values(column: pd.Series, label: Label) -> None:
+    """Refuse names of some numbers of a column, and of texts that it does not have while others have no name."""
+    values = column.dropna().unique() if label.values else []
+    unnamed = [value for value in values if not label.values.keys() & _texts(value)]
+    unused = label.values.keys() - {text for value in values for text in _texts(value)}
+    if unnamed and (unused or pd.api.types.is_numeric_dtype(column)):
+        what = f"{quoted(min(unused))}, which no row has" if unused else "some values"
         raise InputError(
-            f"labels name {', '.join(map(quoted, sorted(labels)[:3]))}, and none of the columns, which are "
-            f"{', '.join(map(quoted, columns[:5]))}."
+            f"labels name {what}, in column {quoted(column.name)}, and do not name {quoted(str(unnamed[0]))}, which it "
+            "holds; name all its values, or none."
         )
+
+
+def _texts(value: Any) -> list[str]:
+    """How somebody may write a value: a whole number with or without its decimals, a truth as a number, too."""
+    text = str(value)
+    return [text, text.removesuffix(".0"), *([str(int(value))] if isinstance(value, bool | np.bool_) else [])]
+
+
+def _of_all(labels: Mapping[str, Label], columns: Sequence[str]) -> dict[str, Label]:
+    """A label for every column."""
     called = [_complete(name, labels.get(name, Label())) for name in columns]
     texts = [str(label) for label in called]
     return {
@@ -182,17 +230,28 @@ def labelled(tree: Tree, labels: Any, treatment: str = "") -> Tree:
     ----------
     tree : Tree
     labels : "humanize", path, mapping of str to str or Label, or None
-        By column (:func:`complete`); None leaves the tree as it is.
+        By column, others of the study among them; None leaves the tree as it is.
     treatment : str
         The column of treatments, whose values may have labels, too.
+
+    Raises
+    ------
+    InputError
+        If labels are given, and none is of a column of the tree or of the treatment, or two values are called the same.
     """
     if labels is None:
         return tree
     labels = as_labels(labels)
-    called = complete(labels, [feature.name for feature in tree.features], treatment)
+    columns = [feature.name for feature in tree.features]
+    if labels and not set(labels) & {*columns, treatment}:
+        raise InputError(
+            f"labels name {', '.join(map(quoted, sorted(labels)[:3]))}, and none of the columns, which are "
+            f"{', '.join(map(quoted, columns[:5]))}."
+        )
+    called = _of_all(labels, columns)
     features = tuple(_shown(feature, called[feature.name]) for feature in tree.features)
-    of_treatment = labels.get(treatment, Label())
-    return replace(tree, features=features, actions=tuple(of_treatment.of(action) for action in tree.actions))
+    actions = _called(tree.actions, labels.get(treatment, Label()), treatment)
+    return replace(tree, features=features, actions=actions)
 
 
 def labelled_table(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataFrame:
@@ -200,8 +259,8 @@ def labelled_table(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataF
     out = {}
     for name in table.columns:
         values, label = table[name].dropna().unique(), labels.get(name, Label(name))
-        told = {value: label.of(value) for value in values}
-        every = label.values and all(str(value).removesuffix(".0") in label.values for value in values)
+        told = dict(zip(values, _called(values, label, name), strict=True))
+        every = label.values and all(label.values.keys() & _texts(value) for value in values)
         texts = not pd.api.types.is_numeric_dtype(table[name])
         out[str(label)] = table[name].map(told) if every or (texts and label.values) else table[name]
     return pd.DataFrame(out, index=table.index)
@@ -217,8 +276,13 @@ def _complete(name: str, label: Label) -> Label:
 
 def _shown(feature: Feature, label: Label) -> Feature:
     if feature.kind == CATEGORICAL:
-        return replace(feature, name=str(label), categories=tuple(label.of(level) for level in feature.categories))
-    two_valued = set(label.values) == {"0", "1"}  # whoever names just these says that there are no others
-    return replace(
-        feature, name=str(label), value_names=(label.of(0), label.of(1)) if two_valued else feature.value_names
-    )
+        return replace(feature, name=str(label), categories=_called(feature.categories, label, feature.name))
+    if feature.value_names is None:
+        if set(label.values) != {"0", "1"}:
+            return replace(feature, name=str(label))
+        raise InputError(
+            f"labels name 0 and 1 of column {quoted(feature.name)}, of which this tree does not know that it holds "
+            "nothing else; name all its values, or none, or draw the tree with its table (X=)."
+        )
+    names = _called((0, 1), label, feature.name) if {"0", "1"} <= set(label.values) else feature.value_names
+    return replace(feature, name=str(label), value_names=names)

@@ -12,6 +12,11 @@ from policytree.trees.tree import Tree
 MOST_DECIMALS = 12
 
 
+def readable(tree: Tree, X: np.ndarray) -> Tree:
+    """The same tree with the shortest thresholds for encoded rows (n, p), and values in questions on zeros and ones."""
+    return with_two_values(with_short_thresholds(tree, X), X)
+
+
 def with_two_values(tree: Tree, X: np.ndarray) -> Tree:
     """The same tree whose questions about zeros and ones, by encoded rows (n, p), say "= 0" and not "≤ 0"."""
     features = []

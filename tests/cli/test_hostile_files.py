@@ -17,9 +17,9 @@ from policytree.regimes.export import regime_python, regime_rules, regime_sql, r
 from policytree.serialization import from_json, to_json
 from policytree.trees.source_code import DIALECTS, export_python, export_sql
 from policytree.trees.text import export_graphviz, export_text, to_rules
-from tests import mutations
 from tests.cli.running import run
-from tests.regimes import two_stages
+from tests.support import mutations
+from tests.support.regimes import two_stages
 
 ROWS = pd.DataFrame({"age": np.arange(40.0), "site": np.resize(["x", "y", "z"], 40), "new": np.resize([0, 1], 40)})
 

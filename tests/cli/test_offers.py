@@ -12,7 +12,7 @@ from policytree import DRPolicyTree, RewardEstimator
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.weighting.study_data import StudyData
 from tests.cli.running import FILES, refused, run
-from tests.offers import vouchers
+from tests.support.offers import vouchers
 
 ASKED = ("--treatment", "taken", "--outcome", "score", "--instrument", "offer")
 QUICK = ("--max-depth", "1", "--cv", "2", "--repeats", "1", "--stability", "0")

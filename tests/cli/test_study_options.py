@@ -30,8 +30,8 @@ from policytree.study import (
 )
 from policytree.study.assignments import Assignment, Combined
 from policytree.study.outcomes import Outcome
-from tests import test_study
 from tests.cli.running import run
+from tests.study import test_study
 
 OF_OFFERS = {"offer_cost", "taker_cost"}  # what a rule over offers costs: arguments of offer_rule
 

@@ -7,7 +7,7 @@ import pytest
 
 from policytree.problem.types import SearchLimits
 from policytree.solvers import SOLVERS
-from tests.strategies import Case
+from tests.support.strategies import Case
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,8 +11,8 @@ from policytree.problem.types import Problem, SearchLimits, Status
 from policytree.solvers.exact.direct import NEVER
 from policytree.solvers.exact.engine_table import Case as EngineCase
 from policytree.solvers.exact.engine_table import engines_for
-from tests import checker
-from tests.strategies import Case
+from tests.support import checker
+from tests.support.strategies import Case
 
 PATIENCE = SearchLimits(time_limit=20.0)  # a search that should take milliseconds must fail a test, not hang it
 

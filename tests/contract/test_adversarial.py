@@ -16,9 +16,9 @@ import policytree
 from policytree.exceptions import InputError
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers import SOLVERS
-from tests import checker, interval_oracles, oracles
 from tests.contract.solving import prove
-from tests.strategies import NAN, Case, random_case
+from tests.support import checker, interval_oracles, oracles
+from tests.support.strategies import NAN, Case, random_case
 
 PATIENCE = SearchLimits(time_limit=60.0)
 

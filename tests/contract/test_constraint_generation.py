@@ -14,8 +14,8 @@ from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.exact import constraint_generation
-from tests import oracles
 from tests.contract.test_depth_four import planted
+from tests.support import oracles
 
 #: Row generation wherever it is possible, from few rows on, one at a time.
 SOME_ROWS = SizeGates(

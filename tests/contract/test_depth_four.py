@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from policytree.problem.types import Problem, SearchLimits
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
-from tests import oracles
+from tests.support import oracles
 
 SWITCHES = ("similar_support", "cache", "look_ahead", "merge", "constraint_generation")
 

@@ -7,7 +7,7 @@ import pytest
 
 from policytree.solvers import SOLVERS
 from tests.contract.solving import prove
-from tests.strategies import Case
+from tests.support.strategies import Case
 
 pytestmark = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
 

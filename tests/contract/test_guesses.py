@@ -23,7 +23,7 @@ from policytree.guesses.reference import resolve_guesses
 from policytree.guesses.registry import ALL, GUESSES
 from policytree.problem.types import Guesses, Status
 from policytree.solvers.guided.solve import solve_with_guesses
-from tests import checker, strategies
+from tests.support import checker, strategies
 
 pytestmark = pytest.mark.filterwarnings("ignore::policytree.exceptions.SearchWarning")  # tiny data have poor references
 each_guess = pytest.mark.parametrize("name", list(GUESSES))
@@ -69,7 +69,7 @@ def check_promise(case: strategies.Case, guesses: Guesses) -> None:
 
 
 # The constraints stay: what is guessed must not loosen them. Missing values and categories have thresholds of their own
-# kind, which brute force on coarser numbers does not know; tests/test_guesses.py has them.
+# kind, which brute force on coarser numbers does not know; tests/guesses/test_guesses.py has them.
 SMALL = {"max_rows": 7, "max_features": 2, "missing": False, "categories": False}
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from policytree.problem.types import Status
 from policytree.solvers import SOLVERS
-from tests import strategies
 from tests.contract.solving import solve
+from tests.support import strategies
 
 pytestmark = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
 

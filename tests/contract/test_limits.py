@@ -11,9 +11,9 @@ import pytest
 
 from policytree.problem.types import Progress, SearchLimits, Status
 from policytree.solvers import SOLVERS
-from tests import checker, oracles, strategies
 from tests.contract.solving import assert_same_tree, solve
-from tests.strategies import Case
+from tests.support import checker, oracles, strategies
+from tests.support.strategies import Case
 
 pytestmark = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
 

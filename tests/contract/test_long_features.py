@@ -13,7 +13,7 @@ from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core.columns import preorder_splits, without_gaps
 from policytree.solvers.kernels.base.layout import Rounded, Rules
 from policytree.solvers.kernels.depth_two.plane_tiles import planes_pay
-from tests import oracles
+from tests.support import oracles
 
 N = 220  # rows: a table of two columns would have more than three cells a row and forty a value
 

@@ -12,7 +12,7 @@ from policytree.objectives import FScore, MonotoneObjective, OmegaFScore, Partia
 from policytree.objectives.accuracy import BalancedAccuracy
 from policytree.objectives.auc import AUC
 from policytree.problem.types import Status
-from tests import ranking_oracles
+from tests.support import ranking_oracles
 
 
 def worse_rate(false_positives, missed, positives, negatives):

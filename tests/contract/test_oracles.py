@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from policytree.data.features import Feature
 from policytree.trees.tree import Tree
-from tests import checker, interval_oracles, kernel_oracles, oracles, strategies
-from tests.strategies import NAN, Case
+from tests.support import checker, interval_oracles, kernel_oracles, oracles, strategies
+from tests.support.strategies import NAN, Case
 
 
 @settings(max_examples=60)

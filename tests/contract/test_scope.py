@@ -13,9 +13,9 @@ from policytree.exceptions import InputError
 from policytree.problem.types import Guesses, SearchLimits, Status
 from policytree.solvers import SOLVERS
 from policytree.solvers.guided.solve import solve_with_guesses
-from tests import checker, interval_oracles, strategies
 from tests.contract.solving import PATIENCE, all_settings, assert_same_tree, prove, solve
-from tests.strategies import Case
+from tests.support import checker, interval_oracles, strategies
+from tests.support.strategies import Case
 
 each_solver = pytest.mark.parametrize("solver", list(SOLVERS.values()), ids=list(SOLVERS))
 

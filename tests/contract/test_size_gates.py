@@ -32,13 +32,13 @@ from policytree.solvers.guided.solve import solve_with_guesses
 from policytree.solvers.nonadditive import fractional_binary, ranking, ranking_search
 from policytree.solvers.nonadditive.registry import solver_for
 from policytree.solvers.rashomon.enumerate import enumerate_rashomon
-from tests import checker, ranking_oracles
+from tests.constraints.test_budgets import Draw
 from tests.contract.test_objectives import random_problem as random_labels
 from tests.contract.test_objectives import stats_of_trees, worse_rate
-from tests.near_tie_oracles import Trees
-from tests.strategies import Case, penalised_case, random_case
-from tests.test_budgets import Draw
-from tests.test_row_duals import noisy_case
+from tests.solvers.test_row_duals import noisy_case
+from tests.support import checker, ranking_oracles
+from tests.support.near_tie_oracles import Trees
+from tests.support.strategies import Case, penalised_case, random_case
 
 INF = math.inf
 MOST_DRAWS = 3_000

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers import SOLVERS, get_solver
-from tests import checker, interval_oracles, strategies
 from tests.contract.solving import PATIENCE, all_settings, solve, working
-from tests.strategies import Case
+from tests.support import checker, interval_oracles, strategies
+from tests.support.strategies import Case
 
 #: How many times fewer problems are drawn: the run with bounds checks (test_adversarial.py) needs some of every kind.
 FEWER = int(os.environ.get("FEWER_PROBLEMS", "1"))

@@ -21,7 +21,7 @@ from policytree.solvers.approximate.duplication import solve_duplication
 from policytree.solvers.approximate.sampling import solve_sampling
 from policytree.solvers.core.columns import keep_rows, preorder_splits
 from policytree.solvers.core.rescore import equivalent_points_bound, rescore
-from tests import checker, strategies
+from tests.support import checker, strategies
 
 VARIANTS = {
     **APPROXIMATE_SOLVERS,

@@ -20,7 +20,7 @@ from policytree.data.sources import open_source
 from policytree.encoded import encode, encoding, open_encoded, reward_job, store, stream_rewards
 from policytree.exceptions import InputError
 from policytree.serialization.checksums import has_checksum, text_with_checksum
-from tests.streamed import stop_after, to_learn
+from tests.support.streamed import stop_after, to_learn
 
 pyarrow = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")

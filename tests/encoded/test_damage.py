@@ -16,8 +16,8 @@ import pytest
 from policytree import PolicyTree
 from policytree.encoded import encode, encoding, open_encoded, store
 from policytree.exceptions import InputError
-from tests.encoded_problems import damage_row_group, write_parts
-from tests.streamed import to_learn
+from tests.support.encoded_problems import damage_row_group, write_parts
+from tests.support.streamed import to_learn
 
 pa = pytest.importorskip("pyarrow")
 pa_dataset = pytest.importorskip("pyarrow.dataset")

@@ -24,8 +24,8 @@ from policytree.problem.types import Status
 from policytree.serialization import files
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.out_of_core import table_search
-from tests.encoded_problems import assert_identical, assert_same, outcome, random_case, write_parts
-from tests.streamed import to_learn
+from tests.support.encoded_problems import assert_identical, assert_same, outcome, random_case, write_parts
+from tests.support.streamed import to_learn
 
 pa = pytest.importorskip("pyarrow")
 pa_dataset = pytest.importorskip("pyarrow.dataset")

@@ -15,8 +15,8 @@ from policytree import OptimalTreeClassifier, PolicyTree, RewardEstimator, Study
 from policytree.encoded import encode, encoding, open_encoded, solve, store, stream_rewards
 from policytree.exceptions import InputError
 from policytree.serialization.checksums import text_with_checksum
-from tests import mutations
-from tests.streamed import to_learn
+from tests.support import mutations
+from tests.support.streamed import to_learn
 
 pytest.importorskip("pyarrow.parquet")
 

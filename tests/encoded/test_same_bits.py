@@ -24,7 +24,7 @@ from policytree.encoded import (
 )
 from policytree.on_dask import DaskOptimalTreeClassifier, DaskPolicyTree
 from policytree.study import Label, MayBeMissing, Rewards, TimeToEvent
-from tests.streamed import Curves, parts
+from tests.support.streamed import Curves, parts
 
 pytest.importorskip("pyarrow")
 ARMS = ["a", "b", "c"]

@@ -17,7 +17,7 @@ from policytree.report.content import Content, Fold, Picture, Table, Words
 from policytree.report.drawing import draw
 from policytree.report.html import to_html
 from policytree.weighting.study_data import by_columns
-from tests.test_limited import study_of_harm
+from tests.constraints.test_limited import study_of_harm
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from policytree.report.drawing import draw
 from policytree.report.material import About
 from policytree.study_check import check_study
 from policytree.weighting.study_data import StudyData, by_columns
-from tests.offers import vouchers
 from tests.report.studies import flow_of
+from tests.support.offers import vouchers
 
 ABOUT = About(unit="points", instrument="offer")
 

@@ -18,10 +18,10 @@ from policytree.report.content import Content, Facts, Fold, Outline, Picture, St
 from policytree.report.html import to_html
 from policytree.report.material import About
 from policytree.report.sections.regimes.rule import FEWEST
-from tests.regimes import smart, two_stages
 from tests.report.browser import ASKED, measure
 from tests.report.studies import EVIL, follow, learner
 from tests.report.test_page import Page
+from tests.support.regimes import smart, two_stages
 
 ORDER = [
     "verdict", "tree", "rule", "example", "warnings", "question", "limits", "values", "support", "certificate",

@@ -8,7 +8,7 @@
     layers     least leaves within a depth
     trees      an optimal tree, read off the values
 
-A kernel calls kernels of its own file and of files before it. ``tests/test_kernels.py`` checks it.
+A kernel calls kernels of its own file and of files before it. ``tests/solvers/test_kernels.py`` checks it.
 """
 
 #: The files, each after those that it imports.

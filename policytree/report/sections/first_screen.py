@@ -34,6 +34,8 @@ class Told:
         What people are counted with, where outcomes are zeros and ones.
     further : mapping of str to mapping of str to Estimate
         Means of other outcomes under every rule.
+    asks : bool
+        Whether the tree of all rows asks anything; refits may not.
     """
 
     verdict: Verdict
@@ -43,6 +45,7 @@ class Told:
     judged: str
     met: str
     further: Mapping[str, Mapping[str, Any]]
+    asks: bool
 
 
 def first_screen(told: Told, broken: Sequence[Words] = ()) -> list[Block]:
@@ -173,9 +176,8 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
         pairs[f"best {verdict.words.single}"] = _named(verdict).removeprefix(", ")
     if not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
         if best.lower == best.upper == 0.0:
-            pairs[f"a {verdict.words.short}"] = (
-                "asks nothing: learnt again without some of the people, it gives everybody that treatment"
-            )
+            again = "learnt again without some of the people, it gives everybody that treatment"
+            pairs[f"a {verdict.words.short}"] = again if told.asks else f"asks nothing: {again}"
         else:
             shown = "better" if best.better else "worse" if best.worse else "not shown better"
             pairs[f"a {verdict.words.short}"] = f"{shown} than the best {verdict.words.single}: {amounts.text(best)}"

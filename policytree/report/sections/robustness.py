@@ -18,7 +18,7 @@ from policytree.report.content import Block, Choices, Fold, Section, Table, Word
 from policytree.report.material import Material
 from policytree.report.outline import outline
 from policytree.trees.labels import labelled
-from policytree.trees.short_thresholds import with_short_thresholds
+from policytree.trees.short_thresholds import readable
 from policytree.trees.text import split_label
 
 NOTHING_HIDDEN = (
@@ -167,7 +167,7 @@ def _choices(material: Material, ties: NearTies) -> Choices:
     for name, tree in trees:
         given = tree.action[tree.apply(rows)]
         first = given if first is None else first
-        tree = labelled(with_short_thresholds(tree, material.encoded), material.study.about.labels)
+        tree = labelled(readable(tree, material.encoded), material.study.about.labels)
         value = "-"
         if rewards is not None and len(rewards) == len(rows):
             brings = np.asarray(rewards, dtype=float)[np.arange(len(rows)), given]

@@ -14,7 +14,7 @@
     out_of_core    tables of codes from rows that stream by.
 
 A kernel calls kernels of its own file, of files before it in its package, and of packages before its own;
-``tests/test_kernels.py`` checks this. ``compiling.py`` says how kernels are compiled, called and kept on disk,
+``tests/solvers/test_kernels.py`` checks this. ``compiling.py`` says how kernels are compiled, called and kept on disk,
 ``precompiled.py`` what a wheel holds of them, ``sharing.py`` how processes share the work of compiling,
 ``helping.py`` how a process has others compile for it, and ``quick_numba.py`` what is left out of numba's own work.
 

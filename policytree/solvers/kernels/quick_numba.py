@@ -11,8 +11,8 @@ it shows; while :func:`shortcuts` is open, others that come to the same stand fo
   four instructions of five of a kernel that is given many arrays. Only what is counted is taken out.
 
 They rest on numba's internals, and are taken with the releases alone that they were tried with. Others compile more
-slowly, as long as they have the names that are imported here. ``tests/test_quick_numba.py`` holds the machine code to
-that without shortcuts.
+slowly, as long as they have the names that are imported here. ``tests/solvers/test_quick_numba.py`` holds the
+machine code to that without shortcuts.
 """
 
 from __future__ import annotations

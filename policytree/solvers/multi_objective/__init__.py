@@ -4,5 +4,6 @@
                        of them
     pareto_front.py    trees judged by several sums at once: the Pareto front of all trees of depth three or less
 
-The front serves every objective that grows with several sums. ``tests/pareto_oracles.py`` writes down all trees for it.
+The front serves every objective that grows with several sums. ``tests/support/pareto_oracles.py`` writes down all
+trees for it.
 """

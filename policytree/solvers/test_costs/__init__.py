@@ -8,5 +8,5 @@
     to_binary_tree.py    a greedy tree as the binary Tree that all views, exports and files read
 
 Rows that no test separates become objects; nodes are split one after the other, and ``kernels/test_costs/scores.py``
-scores all tests of a node in one pass over its objects. ``tests/cost_oracles.py`` has the definitions.
+scores all tests of a node in one pass over its objects. ``tests/support/cost_oracles.py`` has the definitions.
 """

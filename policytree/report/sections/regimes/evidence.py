@@ -87,7 +87,7 @@ def verdict_section(material: RegimeMaterial) -> Section:
     verdict = replace(values.verdict, in_words=material.in_words)
     told = Told(
         verdict, material.amounts, about, f"{material.aim_value}, summed over all stages; {material.better} is better",
-        judged, about.outcome, {},
+        judged, about.outcome, {}, any(tree.node_count > 1 for _, tree in material.trees),
     )  # fmt: skip
     picture = picture_of_values(values, material.value, about.unit, None)
     blocks = [Words(verdict.proposal, "lead"), *first_screen(told), picture]
