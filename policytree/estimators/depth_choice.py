@@ -90,6 +90,8 @@ class RewardRows:
         What budget and limits are about.
     groups : ndarray of shape (n,), int, or None
         Clusters.
+    judging : ndarray of shape (n, K), or None
+        What every arm loses by the rewards that judge trees on rows they were not learnt from; None: ``losses``.
     """
 
     X: np.ndarray
@@ -98,11 +100,13 @@ class RewardRows:
     arms: np.ndarray | None = None
     limited: Limited | None = None
     groups: np.ndarray | None = None
+    judging: np.ndarray | None = None
 
     def part(self, rows: np.ndarray) -> RewardRows:
         """Some of the rows."""
         others: dict[str, Any] = {
-            name: None if (values := getattr(self, name)) is None else values[rows] for name in ("arms", "groups")
+            name: None if (values := getattr(self, name)) is None else values[rows]
+            for name in ("arms", "groups", "judging")
         }
         others["limited"] = None if self.limited is None else self.limited.part(rows)
         return replace(self, X=self.X[rows], losses=self.losses[rows], weight=self.weight[rows], **others)
@@ -182,13 +186,14 @@ class DepthChoice(Shown):
 def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     """Choose the depth by the value that trees have on rows they were not learnt from.
 
-    Trees of depth one to three are learnt on all folds but one and judged on that one, by the rewards given, in two
-    repetitions of five folds; their covariates keep at most 32 values, and their smallest leaves shrink with the rows.
-    The best treatment for all is chosen, and judged, on all rows, which flatters it: a tree has to gain more than a
-    standard error over it. Among trees, the smallest is taken that is within half a standard error of the best. Where
-    ``max_leaf_nodes`` is "auto", trees of that depth with fewer leaves are judged in the same folds, and the fewest
-    leaves are taken that are within a standard error of the best of them. Of trees of that size the most stable one is
-    then the best of those that ask only about columns which recur in nine of ten folds.
+    Trees of depth one to three are learnt on all folds but one and judged on that one, in two repetitions of five
+    folds, by ``rows.judging``: predictions of outcomes, from which trees may learn, have none of the outcomes' noise.
+    Covariates keep at most 32 values, and the smallest leaves shrink with the rows. The best treatment for all is
+    chosen, and judged, on all rows, which flatters it: a tree has to gain more than a standard error over it. Among
+    trees, the smallest is taken that is within half a standard error of the best. Where ``max_leaf_nodes`` is "auto",
+    trees of that depth with fewer leaves are judged in the same folds, and the fewest leaves are taken that are within
+    a standard error of the best of them. Of trees of that size the most stable one is then the best of those that ask
+    only about columns which recur in nine of ten folds.
 
     Parameters
     ----------
@@ -335,9 +340,10 @@ def held_out_scores(
 
 
 def _lost(tree: Any, rows: RewardRows) -> np.ndarray:
-    """What every row loses by what a tree gives it, with the price of the questions where they are charged."""
+    """What every row loses by what a tree gives it, as judged, with the price of questions where they are charged."""
     leaves = tree.tree_.apply(rows.X)
-    lost = rows.losses[np.arange(len(leaves)), tree.tree_.action[leaves]]
+    losses = rows.losses if rows.judging is None else rows.judging
+    lost = losses[np.arange(len(leaves)), tree.tree_.action[leaves]]
     if limits_tests(tree) or not tree.node_costs_.any():
         return lost
     lost, reached = lost.copy(), tree.tree_.rows_of_nodes(rows.X)

@@ -67,8 +67,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
         searches reach into it (``rewards__min_propensity``). If it has no ``random_state``, this estimator's is used.
     method : str or Scheme, default "dr"
         The rewards that the tree is found for: doubly robust ones, or "ipw", "regression", "matching" and whatever else
-        :class:`RewardEstimator` knows as ``method``, made in the same way on the same rows. Values are doubly robust in
-        any case: how a tree was found is one question, what it is worth another.
+        :class:`RewardEstimator` knows as ``method``, made in the same way on the same rows. Values, also those that
+        choose the depth, are doubly robust in any case: how a tree was found is one question, what it is worth another.
     max_depth : int, "auto" or None, default "auto"
         Largest number of splits on a path; "auto": from 0 to 3, chosen by the cross-validated value of trees on the
         rows of ``fit``; None: no limit.
@@ -294,17 +294,19 @@ class DRPolicyTree(NotebookView, SearchArguments):
                 self.outcome_estimators_[name] = own
                 of_outcomes[name] = own.rewards_, way
         per_person, weight = rewards.per_person(self.tree_rewards_, data.learning_weight, data.study)
-        self.policy_tree_ = tree.fit(
+        job = tree._prepare(
             data.X,
             per_person,
             data.T if data.study is None else None,  # min_samples_per_treatment counts them, and the target has none
-            sample_weight=weight,
-            sample_treatment_costs=data.sample_treatment_costs,
-            budget_costs=data.budget_costs,
-            outcomes=of_outcomes or None,
-            subgroups=data.subgroups,
-            groups=data.labels,
+            weight,
+            data.sample_treatment_costs,
+            data.budget_costs,
+            data.labels,
+            of_outcomes or None,
+            data.subgroups,
+            judging=None if other is None else self.rewards_,
         )
+        self.policy_tree_ = tree._fit_job(job)
         return self
 
     def _reward_estimator(self, has_instrument: bool) -> RewardEstimator:

@@ -217,22 +217,22 @@ class PolicyTree(_FittedPolicy):
 
     def _prepare(
         self, X, rewards, T=None, sample_weight=None, sample_treatment_costs=None, budget_costs=None, groups=None,
-        outcomes=None, subgroups=None,
+        outcomes=None, subgroups=None, *, judging=None,
     ) -> Job:  # fmt: skip
-        """Check the data, learn names and treatments, and choose what is to be chosen."""
+        """Check the data, learn names and treatments, and choose what is to be chosen, by the rewards ``judging``."""
         self._check_arguments()
         X = self._table(X, reset=True)
         rewards, self.treatments_ = reward_matrix(rewards, len(X))
-        losses = rewards if self.direction == "minimize" else -rewards
-        if sample_treatment_costs is not None:
-            losses = losses + treatment_costs(sample_treatment_costs, len(rewards), self.treatments_)
+        losses = self._losses(rewards, sample_treatment_costs)
+        judged = None if judging is None else self._losses(reward_matrix(judging, len(X))[0], sample_treatment_costs)
         arms = self._arms(T, len(X))
         limited = check_constraints(self, self.treatments_, len(X), budget_costs, outcomes, subgroups)
         given = weights(sample_weight, len(X), "X")
         clusters = group_codes(groups, len(X))
         kept = slice(None) if given is None else given > 0
         X, losses, arms, weight = weigh(X, losses, arms, sample_weight)
-        rows = RewardRows(X, losses, weight, arms, limited.part(kept), None if clusters is None else clusters[kept])
+        clusters, judged = (None if each is None else each[kept] for each in (clusters, judged))
+        rows = RewardRows(X, losses, weight, arms, limited.part(kept), clusters, judged)
         if self.regularization == AUTO:
             self.regularization_ = rows.price()
         self.depth_choice_ = None
@@ -240,6 +240,11 @@ class PolicyTree(_FittedPolicy):
             self.depth_choice_ = choose_depth(self, rows)
             self.max_depth_, self.max_leaf_nodes_ = self.depth_choice_.max_depth, self.depth_choice_.max_leaf_nodes
         return self._job_of(rows)
+
+    def _losses(self, rewards: np.ndarray, costs: PerTreatment | None) -> np.ndarray:
+        """Rewards net of what treatments cost, shape (n, K), turned so that less is better."""
+        losses = rewards if self.direction == "minimize" else -rewards
+        return losses if costs is None else losses + treatment_costs(costs, len(rewards), self.treatments_)
 
     def _job_of(self, rows: RewardRows) -> Job:
         """The search for the best tree on these rows."""

@@ -383,6 +383,12 @@ class Material:
         return getattr(self.model, "reward_estimator_", None)
 
     @property
+    def learnt_from(self) -> str:
+        """The method of the rewards that the tree was found for; "" where the same rewards judge it."""
+        method = getattr(self.model, "method", "dr")
+        return "" if isinstance(method, str) and method == "dr" else str(method)
+
+    @property
     def learning(self) -> np.ndarray:
         """Positions of the rows that the model was fitted on: all but those that only judge."""
         honest = self.only(HonestLeaves)

@@ -108,6 +108,28 @@ def test_held_out_scores_are_those_of_trees_of_the_other_folds():
     np.testing.assert_array_equal(asked, times / 10)
 
 
+@pytest.mark.parametrize("method", ["regression", "ipw"])
+def test_trees_of_other_rewards_are_judged_by_doubly_robust_ones(method):
+    """Predictions of outcomes carry no noise: judged by themselves, whatever trees they bring gains its error."""
+    X, rewards, T = exclusive_or(240, 6)
+    Y, leaves = rewards[np.arange(240), T], {"min_samples_leaf": 1, "min_samples_per_treatment": 0}
+    model = DRPolicyTree(LINEAR, method=method, regularization=0.01, cv=2, random_state=0, **leaves)
+    model.set_params(max_depth="auto", direction="maximize").fit(Y, T, X=X, propensity=0.5)
+    learnt, judged = model.tree_rewards_.to_numpy(), model.rewards_.to_numpy()
+    for_all = judged[:, learnt.mean(axis=0).argmax()]
+    rng, scores = np.random.RandomState(0), np.zeros((3, 240))
+    for _ in range(depth_choice.REPEATS):
+        plan = depth_choice._folds(depth_choice.RewardRows(X, -learnt, np.ones(240)), rng)
+        for train, test in plan.splits():
+            for depth in (1, 2, 3):
+                tree = PolicyTree(max_depth=depth, regularization=0.01, max_bins=32).fit(X[train], learnt[train])
+                scores[depth - 1, test] += judged[test, tree.predict(X[test])] / depth_choice.REPEATS
+    table, more = model.depth_choice_.table, scores - for_all
+    np.testing.assert_allclose(table["value"], [for_all.mean(), *scores.mean(axis=1)])
+    np.testing.assert_allclose(table["gain"], [0.0, *more.mean(axis=1)], atol=1e-12)
+    np.testing.assert_allclose(table["standard_error"][1:], more.std(axis=1, ddof=1) / np.sqrt(240))
+
+
 def three_leaves(n: int, seed: int):
     """Rewards of two arms: the second gains below a quarter of one covariate and above half of another."""
     rng = np.random.default_rng(seed)

@@ -257,6 +257,20 @@ def test_known_chances_are_no_bars(plain):
     assert "a hidden confounder is no concern" in content.section("sensitivity").blocks[0].text
 
 
+def test_a_tree_of_other_rewards_is_said_to_be_one(plain):
+    """It was found for them; its value, and its depth, are by doubly robust ones."""
+    _, _, _, X, rewards = plain
+    rng = np.random.default_rng(3)
+    T = rng.choice(["no", "yes"], 300)
+    Y = pd.Series(np.where(T == "yes", rewards["yes"], rewards["no"]), name="score")
+    model = learner(method="ipw", direction="maximize").fit(Y, T, X=X, propensity=0.5)
+    content = StudyReport(model, Y, T, X=X).content
+    assert (
+        "of doubly robust rewards (trees learnt from those by the method ipw)"
+        in content.section("depth").blocks[0].text
+    )
+
+
 @pytest.mark.parametrize("effect", [0.0, 1.0])
 def test_where_no_tree_is_better_none_is_shown(effect):
     """One treatment for all: no tree, no rule in words, no interval of nothing, no power to find nothing."""

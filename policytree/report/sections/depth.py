@@ -39,8 +39,11 @@ def depth_section(material: Material) -> Section | None:
         f"Gain of trees over one treatment for all, by depth: {shown}.",
         "What deeper trees gain on rows that they were not learnt from, with standard errors. Blue: chosen.",
     )
+    judged = "the rewards"
+    if material.learnt_from:
+        judged = f"doubly robust rewards (trees learnt from those by the method {material.learnt_from})"
     words = (
-        f"Depth {choice.max_depth} was chosen, by {choice.n_folds}-fold cross-validation of the rewards, "
+        f"Depth {choice.max_depth} was chosen, by {choice.n_folds}-fold cross-validation of {judged}, "
         f"{choice.n_repeats} times; every refit behind the held-out values chose anew. A tree must gain more than one "
         "standard error over the best treatment for all, which was chosen and judged on all rows; of trees within half "
         "a standard error of the best the smallest is taken. These gains chose the depth, so the largest is "
