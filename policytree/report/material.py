@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
@@ -135,46 +135,47 @@ class About:
             control="" if study.control is None else str(study.control),
             instrument="" if study.observed.instrument is None else study.treatment.assigned,
         )  # fmt: skip
-        return replace(
-            own,
-            **{
-                each.name: value
-                for each in fields(self)
-                if (value := getattr(self, each.name)) != getattr(NOBODY_SAID, each.name)
-            },
-        )
+        said = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(own, **{name: value for name, value in said.items() if value or name == "labels"})
 
     def named_after(self, data: StudyData, columns: Collection[str] = ()) -> About:
         """Return a copy that has the columns' names where names are missing; a structured array has none.
 
         Labels may name ``columns`` beside those of the data.
+        """
+        usual, treatment = "outcome" if data.times is None else "time", column_names(data.T)
+        named = replace(
+            self, outcome=self.outcome or str(data.name or usual), treatment=self.treatment or treatment or "treatment"
+        )
+        table = covariate_table((_frame(data.X), None if data.W is None else _frame(data.W)))
+        return named.in_labels(table, (treatment,), (*columns, str(data.name)))
+
+    def in_labels(self, table: pd.DataFrame, treatments: Sequence[str], others: Collection[str]) -> About:
+        """Return a copy in the words of labels, which may be of a table's columns, of treatments and others.
 
         Raises
         ------
         InputError
-            If labels are of no column, of values that are not shown, or of values of the treatment.
+            If labels are of no column, of values that are not shown, or of values of a treatment.
         """
-        usual = "outcome" if data.times is None else "time"
-        outcome = self.outcome or str(data.name or usual)
-        treatment = self.treatment or _column_names(data.T) or "treatment"
         if self.labels is None:
-            return replace(self, outcome=outcome, treatment=treatment)
+            return self
         given = as_labels(self.labels)
-        if given.get(treatment, Label()).values:
-            raise InputError(
-                f"labels name values of the treatment {quoted(treatment)}; verdict and tables call treatments as the "
-                "data do: write these words into the column, or leave them out."
-            )
-        table = covariate_table((_frame(data.X), None if data.W is None else _frame(data.W)))
-        name, _, met = (outcome, "", "") if outcome in given else outcome.partition(" = ")
-        own = (str(data.name), _column_names(data.T), self.cluster, self.weights, self.instrument, *self.strata)
+        for treatment in (self.treatment, *treatments):
+            if given.get(treatment, Label()).values:
+                raise InputError(
+                    f"labels name values of the treatment {quoted(treatment)}; verdict and tables call treatments as "
+                    "the data do: write these words into the column, or leave them out."
+                )
+        name, _, met = (self.outcome, "", "") if self.outcome in given else self.outcome.partition(" = ")
+        own = {name, self.treatment, self.cluster, self.weights, self.instrument, *self.strata, *treatments}
         of_outcome = given.get(name, Label())
         return replace(
             self,
             outcome=(of_outcome.text or name) + (f" = {of_outcome.of(met)}" if met else ""),
             unit=self.unit or of_outcome.unit,
-            treatment=given.get(treatment, Label()).text or treatment,
-            labels=complete(given, table, {*columns, name, treatment, *own}),
+            treatment=given.get(self.treatment, Label()).text or self.treatment,
+            labels=complete(given, table, {*own, *others}),
         )
 
     def called(self, column: str) -> str:
@@ -182,10 +183,7 @@ class About:
         return column if self.labels is None else str(self.labels.get(column, column))
 
 
-NOBODY_SAID = About()
-
-
-def _column_names(T: Any) -> str:
+def column_names(T: Any) -> str:
     """The name of a column of treatments, or of several; "" without any."""
     frame = as_pandas(T)
     return str(getattr(T, "name", None) or "") if frame is None else " and ".join(map(str, frame.columns))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import pandas as pd
 
 from policytree.evaluation.formatting import short_unit
 from policytree.evaluation.policy_value.verdict import recommends
@@ -14,7 +15,8 @@ from policytree.regimes.course import Course
 from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.amounts import Amounts
-from policytree.report.material import About
+from policytree.report.material import About, column_names
+from policytree.trees.labels import Label, as_labels
 from policytree.trees.text import rule_sentence
 from policytree.trees.tree import Tree
 
@@ -102,11 +104,19 @@ class RegimeMaterial:
         return np.flatnonzero(self.course.decisions[s].eligible)
 
 
-def outcome_name(stages: Sequence[Stage]) -> str:
-    """What the summed utilities are called: the one outcome's name, or the sum of outcomes of one name."""
-    given = [stage.Y for stage in stages if stage.Y is not None]
-    names = {str(getattr(Y, "name", None) or "outcome") for Y in given}
-    if len(names) > 1:
-        return "sum of " + " and ".join(sorted(names))
-    (name,) = names
-    return name if len(given) == 1 else f"total {name}"
+def named_after(about: About, stages: Sequence[Stage], table: pd.DataFrame) -> About:
+    """Names of columns where names are missing, in the words of labels; ``table``: all histories.
+
+    Summed utilities are called by the one outcome's name, or as the sum of outcomes.
+    """
+    outcomes = [str(getattr(stage.Y, "name", None) or "outcome") for stage in stages if stage.Y is not None]
+    treatments = [column_names(stage.T) for stage in stages if stage.T is not None]
+    given = {} if about.labels is None else as_labels(about.labels)
+    outcome, unit = about.outcome or outcomes[0], about.unit
+    if not about.outcome and len(outcomes) > 1:
+        names = sorted({given.get(name, Label()).text or name for name in outcomes})
+        units = {given.get(name, Label()).unit for name in outcomes}
+        outcome = f"total {names[0]}" if len(names) == 1 else f"sum of {' and '.join(names)}"
+        unit = unit or (units.pop() if len(units) == 1 else "")
+    named = replace(about, outcome=outcome, unit=unit, treatment=about.treatment or "treatment")
+    return named.in_labels(table, treatments, outcomes)

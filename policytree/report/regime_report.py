@@ -21,7 +21,7 @@ from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.base import Report
 from policytree.report.content import Content, Section, Words
 from policytree.report.material import About, headings
-from policytree.report.regime_material import RegimeMaterial, outcome_name
+from policytree.report.regime_material import RegimeMaterial, named_after
 from policytree.report.sections.regimes.evidence import (
     check_section,
     gates,
@@ -33,7 +33,7 @@ from policytree.report.sections.regimes.evidence import (
 from policytree.report.sections.regimes.proof import certificate_section, limits_section
 from policytree.report.sections.regimes.question import methods_section, question_section, reproduce_section
 from policytree.report.sections.regimes.rule import example_section, rule_section, trees_section
-from policytree.trees.labels import complete, labelled
+from policytree.trees.labels import labelled
 from policytree.weighting.study_data import WEIGHT
 
 
@@ -106,18 +106,13 @@ class RegimeReport(Report):
         named = About.of(about)
         if named.instrument:
             raise InputError("A regime has no instrument; leave instrument out of about.")
-        named = replace(named, outcome=named.outcome or outcome_name(stages), treatment=named.treatment or "treatment")
-        self.trees, eligible = regime_to_show(regime, course)
-        shown = self.trees
-        if named.labels is not None:
-            rows = [np.flatnonzero(each.eligible) for each in course.decisions]
-            known = pd.concat([regime.known(course, s, of).X for s, of in enumerate(rows)], ignore_index=True)
-            named = replace(named, labels=complete(named.labels, known))
-            shown = [(name, labelled(tree, named.labels)) for name, tree in shown]
-        encoded = [
-            model.encoder_.encode(regime.known(course, s, np.flatnonzero(each.eligible)).X)
-            for s, (model, each) in enumerate(zip(regime.stages_, course.decisions, strict=True))
+        histories = [
+            regime.known(course, s, np.flatnonzero(each.eligible)).X for s, each in enumerate(course.decisions)
         ]
+        named = named_after(named, stages, pd.concat(histories, ignore_index=True))
+        self.trees, eligible = regime_to_show(regime, course)
+        shown = [(name, labelled(tree, named.labels)) for name, tree in self.trees]
+        encoded = [model.encoder_.encode(history) for model, history in zip(regime.stages_, histories, strict=True)]
         checks = score_checks(regime, course)
         if values is not None:
             values = replace(values, verdict=values.verdict.through(gates(checks)))

@@ -18,6 +18,7 @@ from policytree.report.content import Content, Facts, Fold, Outline, Picture, St
 from policytree.report.html import to_html
 from policytree.report.material import About
 from policytree.report.sections.regimes.rule import FEWEST
+from policytree.trees.labels import Label
 from tests.report.browser import ASKED, measure
 from tests.report.studies import EVIL, follow, learner
 from tests.report.test_page import Page
@@ -92,6 +93,24 @@ def test_sections_stand_in_order_and_say_what_was_computed(report, regime, value
     assert "given outcome (stage 1) = 0" in picture.data["stages"][1]["eligible"]
     data = json.loads(json.dumps(report.to_dict()))
     assert Content.from_dict(data).to_dict() == data
+
+
+def test_labels_are_of_outcome_and_histories_and_of_no_treatment(regime, stages):
+    labels = {"outcome": Label("Score", "points"), "severity": "Severity"}
+    report = RegimeReport(regime, stages, about={"labels": labels})
+    assert "mean total Score (points)" in report.content.title
+    facts = dict(only(Facts, report.content.section("question")).pairs)
+    assert facts["outcome"].startswith("total Score, points") and "look at Severity, " in facts["stage 1"]
+    alone = RegimeReport(regime, stages, about={"labels": {"outcome": "Score"}})
+    assert "mean total Score" in alone.content.title
+    assert [tree.node_count for _, tree in alone.trees] == [tree.node_count for _, tree in report.trees]
+    for wrong, words in (
+        ({"second": Label(values={"more": "M"})}, "labels name values of the treatment 'second'"),
+        ({"severity": "Severity", "agge": "Age"}, "labels name 'agge', which is no column"),
+        ({"site": Label(values={"nrth": "North"})}, "labels name 'nrth', which no row has, in column 'site'"),
+    ):
+        with pytest.raises(InputError, match=words):
+            RegimeReport(regime, stages, about={"labels": wrong})
 
 
 def test_means_as_observed_are_means_of_all_that_followed(report, stages):

@@ -67,7 +67,7 @@ def _stage_text(material: RegimeMaterial, s: int, each: Decision) -> str:
     parts = [
         f"{material.eligible[s]}; {each.n_arms} treatments ({', '.join(map(str, each.treatments))})",
         "chances known" if each.propensity is not None else "chances estimated",
-        f"the rule may look at {', '.join(columns)}",
+        f"the rule may look at {', '.join(map(material.about.called, columns))}",
     ]
     if each.allowed is not None:
         parts.append("not everybody may get every treatment")
