@@ -248,7 +248,7 @@ class TreatmentRegime(NestedParameters):
         return each
 
     def visible(self, s: int) -> Any:
-        """What the rule of stage ``s`` (0, 1, ...) may look at: "all", "current" or a list of columns."""
+        """Return the columns for the rule of stage ``s`` (0, 1, ...): "all", "current" or a list of columns."""
         if isinstance(self.history, str):
             check_choice(self.history, "history", ("all", "current"))
             return self.history
@@ -266,7 +266,7 @@ class TreatmentRegime(NestedParameters):
         return each
 
     def known(self, course: Course, s: int, rows: np.ndarray) -> Known:
-        """What rule and models know of some people at stage ``s``."""
+        """Collect what rule and models know of some people at stage ``s``."""
         return known_at(course, s, rows, self.visible(s))
 
     def _fit_stage(
@@ -418,7 +418,7 @@ class TreatmentRegime(NestedParameters):
         return within_allowed(course, s, rows, codes, expected)
 
     def predict(self, stages: Sequence[Stage]) -> np.ndarray:
-        """What the regime recommends at the last of some stages.
+        """Recommend treatments at the last of some stages.
 
         Parameters
         ----------
@@ -453,7 +453,7 @@ class TreatmentRegime(NestedParameters):
         raise InputError(f"There is no stage {stage!r}; stages are {', '.join(self.stage_names_)}, or 1, 2, ....")
 
     def certificate(self) -> str:
-        """What was proved, and of what, in lines of text."""
+        """State what was proved, and of which tree or pair of trees, in lines of text."""
         check_is_fitted(self, "stages_")
         lines = []
         if self.joint_value_ is not None:

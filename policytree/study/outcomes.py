@@ -89,7 +89,7 @@ class Outcome(ABC):
         return self
 
     def mean(self, observed: StudyData) -> str:
-        """What the outcome is on average, in words."""
+        """Name the average outcome, in words."""
         del observed
         return f"mean {self.column}"
 
@@ -204,7 +204,7 @@ class MayBeMissing(Outcome):
         return self.known.labelled
 
     def mean(self, observed: StudyData) -> str:
-        """That of the outcome where it is known."""
+        """Name the average outcome where it is known."""
         return f"mean {self.column}" if isinstance(self.of, str) else self.of.mean(observed)
 
 
@@ -299,7 +299,7 @@ class TimeToEvent(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Rewards(Outcome):
-    """What every treatment would bring each row, a column for each: the outcome need not be learnt any more.
+    """Rewards of every treatment for each row, a column for each: the outcome need not be learnt any more.
 
     For :class:`policytree.PolicyTree`, :func:`policytree.encoded.encode` and what else reads rewards. Treatments are
     called as their columns.

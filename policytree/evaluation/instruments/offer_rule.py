@@ -79,7 +79,7 @@ class OfferRule(Shown):
         return parts if self.values is None else [*parts, self.values]
 
     def costs_text(self) -> str:
-        """What the values are net of, in words."""
+        """Say which costs the values are net of."""
         parts = [
             f"{label} {cost.mean():.4g}" + " on average" * bool(np.ptp(cost))
             for label, cost in self.offer_costs.items()

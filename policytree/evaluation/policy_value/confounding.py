@@ -27,7 +27,7 @@ Nuisances = tuple[pd.DataFrame, pd.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What a verdict says, and how far that moves where a covariate is hidden.
+    """A verdict's estimate, and how far it moves where a covariate is hidden.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def hidden(
 
 
 def codes_of(labels: np.ndarray, policy: np.ndarray, tree: str) -> dict[str, Rule]:
-    """What the rules that a verdict may name give these rows; ``policy``: labels that the tree gives."""
+    """Assign these rows by every rule that a verdict may name; ``policy``: labels that the tree gives."""
     constant = {f"always {label}": np.full(len(policy), k) for k, label in enumerate(labels)}
     return {tree: pd.Index(labels).get_indexer(pd.Index(policy)), STATUS_QUO: None, **constant}
 

@@ -436,7 +436,7 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation, names: 
 def _further_scores(
     judged: list[Judged], whole, own: str, policy, plug_in, rivals: Mapping[str, np.ndarray], treatments
 ) -> dict[str, dict[str, np.ndarray]]:
-    """What every rule brings every judged row by further outcomes."""
+    """Score every rule on every judged row by further outcomes."""
     out = {}
     for name in judged[0].further:
         rewards = whole(j.further[name] for j in judged)

@@ -46,7 +46,7 @@ FEWEST_EXPECTED = 5.0  # of an arm, for a chi-squared statistic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What gates are computed from.
+    """Inputs of the gates.
 
     Attributes
     ----------

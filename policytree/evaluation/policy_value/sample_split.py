@@ -65,7 +65,7 @@ class HeldOutRewards(Shown):
     estimator: Any
 
     def predicted_gain(self, treatment: Any, baseline: Any) -> pd.Series:
-        """What ``treatment`` is predicted to gain over ``baseline``, (m,): larger is better, whatever the direction.
+        """Predict the gain of ``treatment`` over ``baseline``, (m,): larger is better, whatever the direction.
 
         Raises
         ------

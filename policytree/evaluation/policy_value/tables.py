@@ -43,7 +43,7 @@ OPTIMISM = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repetition(Shown):
-    """What one draw of the folds gave, for the judged rows.
+    """Results of one draw of the folds, for the judged rows.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ class PolicyValueTable(Shown):
         return f"{size_text(judged)}, {study.sum():,} of the study and {(~study).sum():,} of the target"
 
     def statements(self) -> tuple[str, ...]:
-        """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""
+        """Describe the numbers in sentences: the best treatment, the rules judged, the rule shown."""
         refits = len(self.trees)
         rules = "one rule was learnt" if refits == 1 else f"{refits} rules were learnt"
         judged = "judged" if refits == 1 else "each judged"
@@ -333,7 +333,7 @@ class PolicyValueTable(Shown):
         return tuple(lines)
 
     def optimism_statements(self) -> tuple[str, ...]:
-        """What rules seemed to be worth on the rows that chose them, in a sentence each."""
+        """State the value of each rule on the rows that chose it, in a sentence each."""
         digits, lines = self.digits, []
         for rule, found in self.optimism.items():
             gap = found.difference

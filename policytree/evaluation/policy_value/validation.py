@@ -117,7 +117,7 @@ class Validation:
         return repeated_estimate(estimates, folds, value_factor(folds, len(estimates)))
 
     def describe(self, n_done: int) -> str:
-        """What was done, in words."""
+        """Describe the validation in words."""
         folds = self.plans[0].n_folds
         if self.kind == SEQUENTIAL:
             blocks = folds - self.first_judged

@@ -199,7 +199,7 @@ def _control(course: Course, control: Sequence[Any], rules: dict[str, Rules]) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
-    """What one refit gave.
+    """Results of one refit.
 
     Attributes
     ----------
@@ -237,7 +237,7 @@ def _refit(regime: TreatmentRegime, fit: Fit, *, course: Course, rules: Mapping[
 
 
 def decisions_of(regime: TreatmentRegime, course: Course) -> tuple[np.ndarray, ...]:
-    """What a regime gives people at every stage, by position; -1 where they were not eligible."""
+    """Decide for people at every stage, by position of the treatment; -1 where they were not eligible."""
     out = []
     for s, each in enumerate(course.decisions):
         codes = np.full(course.n, -1, dtype=np.int64)

@@ -125,7 +125,7 @@ class RegimeValueTable(Shown):
         return rule_frame(self.estimates, self.differences)
 
     def statements(self) -> tuple[str, ...]:
-        """What the numbers say and what they are of, in sentences."""
+        """State the results, and the people and rules they are of, in sentences."""
         lines = [self.against_best.statement(self.digits, "Regime", "fixed sequence")]
         if self.against_once is not None:
             lines.append(self.against_once_text())

@@ -247,7 +247,7 @@ class ExclusionSensitivity(Shown):
         return [*lines, *held_out_note(self.held_out_by)]
 
     def statements(self) -> tuple[str, ...]:
-        """What the offers would have to do by themselves, in sentences."""
+        """State the direct effect of offers that would overturn the result, in sentences."""
         if np.isinf(self.gamma):
             return ("The rules treat everybody alike, so no direct effect of the offers bears on their difference.",)
         digits = decimals([self.estimate.standard_error]) + 1

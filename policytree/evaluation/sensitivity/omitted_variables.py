@@ -366,7 +366,7 @@ class OmittedVariableBounds(Shown):
         return [*lines, *held_out_note(self.held_out_by), *self.statements()]
 
     def statements(self) -> tuple[str, ...]:
-        """What an omitted variable would have to explain, in sentences; none for a value."""
+        """State how much an omitted variable would have to explain, in sentences; none for a value."""
         if np.isnan(self.robustness_value):
             return ()
         text = f"To bring the difference to zero it must explain {self.robustness_value:.1%} of both"

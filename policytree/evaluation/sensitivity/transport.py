@@ -288,7 +288,7 @@ class _Extremes:
         return cls(np.where(of_policy, -residual, residual), weight, each, np.where(of_policy, 0, 1))
 
     def at(self, odds: float) -> np.ndarray:
-        """What the rows take from the gain, (n,), at most; mean over all rows."""
+        """Return the contributions of rows to the largest loss of gain, (n,); the loss is their mean over all rows."""
         out = np.zeros(len(self.weight))
         for part in (0, 1):
             rows = np.flatnonzero((self.weight > 0) & (self.part == part))

@@ -46,7 +46,7 @@ OF_FIT = ("T", "sample_weight", "sample_treatment_costs")  # what the search for
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleGain:
-    """What a rule gains over the baseline, by the rows that judge.
+    """Gain of a rule over the baseline, by the rows that judge.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class SurestRule(Shown):
         return to_json(self.tree)
 
     def statements(self) -> tuple[str, ...]:
-        """What is shown, and by which rows, in sentences."""
+        """State the gains that are shown, and the rows that show them, in sentences."""
         digits = decimals([self.surest.standard_error, self.largest.standard_error])
         wrong, rules = 100 * (1 - self.level) / 2, counted(len(self.candidates), "candidates")
         if self.shown:
@@ -345,7 +345,7 @@ def surest_rule(
 
 
 def _name(number: int, tree: Tree) -> str:
-    """What a candidate is called."""
+    """Name a candidate."""
     return f"always {tree.actions[tree.action[0]]}" if tree.n_leaves == 1 else f"{TREE} {number}"
 
 

@@ -132,7 +132,7 @@ class BudgetPath(Shown):
         sample_weight: Column | None = None,
         level: float = 0.95,
     ) -> pd.DataFrame:
-        """What every tree spends, and its value, on people whose data did not influence it.
+        """Estimate the spend and the value of every tree on people whose data did not influence it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a budget buys: the gain of treating the right people with the right treatment, for every budget (Qini curve)."""
+"""Qini curves: for every budget, the gain of treating the right people with the right treatment."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def qini_curve(
     n_bootstrap: int = N_DRAWS,
     random_state: Seed = 0,
 ) -> QiniCurve:
-    """What each budget buys, if it goes first where predictions say that it gains most per cost.
+    """Estimate the gain of each budget, spent first where predictions promise most per cost.
 
     Of everybody's treatments only those on the upper hull of (cost, predicted reward) are worth buying; the steps along
     all hulls, sorted by predicted gain per cost, are bought in this order, the last one partly: the best plan for every

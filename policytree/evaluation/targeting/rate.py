@@ -267,7 +267,7 @@ def _curve(name: str, value: np.ndarray, error: np.ndarray, like: Estimate) -> p
 
 
 def _arms(treatment, baseline, rewards: pd.DataFrame) -> tuple[Any, Any]:
-    """What the first get, and what the others get."""
+    """Resolve the treatment of those put first, and the baseline of the others."""
     labels = list(rewards.columns)
     if baseline is None:
         others = [label for label in labels if np.ndim(treatment) == 0 and label != treatment]
