@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-TREATMENT, OUTCOME = "treatment", "outcome"  # what histories take of earlier stages beside their columns
+TREATMENT, OUTCOME = "treatment", "outcome"  # columns of earlier stages in histories, beside their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class Decision:
         Position of each person's treatment; -1 for people who were not eligible, or whose treatment is not known.
     eligible : ndarray of shape (n,), bool
     outcome : ndarray of shape (n,), float64
-        What this stage brought; NaN where people were lost.
+        Outcome of this stage; NaN where people were lost.
     has_outcome : bool
         Whether the user gave one.
     X, W : DataFrame of n rows

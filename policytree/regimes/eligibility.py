@@ -9,7 +9,7 @@ from policytree.data.features import shown
 from policytree.regimes.course import Course
 from policytree.trees.text import format_threshold
 
-MOST_VALUES = 3  # that a text names
+MOST_VALUES = 3  # named in a text
 
 
 def eligibility(course: Course, s: int) -> str:

@@ -35,7 +35,7 @@ class Known:
     Attributes
     ----------
     X : DataFrame
-        What the rule may look at.
+        Columns that the rule may use.
     W : DataFrame or None
         Everything else that was known by then.
     """

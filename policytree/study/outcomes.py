@@ -227,7 +227,7 @@ class TimeToEvent(Outcome):
         treatment's rows is still followed, or 95 % of their outcomes are known (the event came before, or they were
         followed until then).
     measure : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
-        What an outcome counts for: the restricted mean survival time (the default) or the probability of no event;
+        Measure of the outcome: the restricted mean survival time (the default) or the probability of no event;
         with ``cause``, the time lost to it (the default then) or its cumulative incidence.
     entry : str, optional
         Column of the times from which on rows were followed (left truncation).

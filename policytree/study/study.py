@@ -66,8 +66,8 @@ class Study(StudyLike):
     direction : {"maximize", "minimize"}, optional
         Which way the outcome is better. None says that nobody said it.
     covariates : sequence of str, optional
-        What a rule may split on. By default every column without another role, but for dates and for texts of more than
-        50 values; they must have been known before treatment was chosen.
+        Columns that a rule may split on. By default every column without another role, but for dates and for texts of
+        more than 50 values; they must have been known before treatment was chosen.
     confounders : sequence of str
         Further columns to adjust for, which a rule does not see.
     exclude : sequence of str
@@ -89,9 +89,9 @@ class Study(StudyLike):
     weights : str, optional
         Column of sampling weights >= 0.
     arm_costs : mapping of label to number or str
-        What treatments cost in the outcome's unit: numbers, or names of columns. Values of rules are net of them.
+        Costs of treatments in the outcome's unit: numbers, or names of columns. Values of rules are net of them.
     budget_costs : mapping of label to number or str
-        What treatments take of a budget, in its unit: numbers, or names of columns. It is no part of values.
+        Claims of treatments on a budget, in its unit: numbers, or names of columns. They are no part of values.
     further_outcomes : mapping of str to {"minimize", "maximize"}
         Columns of further outcomes, which rules are judged by or limited in, and which way they are better.
     subgroups : sequence of str
@@ -99,16 +99,16 @@ class Study(StudyLike):
     population : Population, optional
         The people whom the rule is for, if they are not those of the study.
     unit : str
-        What the outcome measures, such as "points".
+        Unit of the outcome, such as "points".
     name : str
-        What reports call the study.
+        Name of the study in reports.
 
     Attributes
     ----------
     rows : DataFrame, Source or dask DataFrame
         The table, or where it is read from.
     notes : tuple of str
-        What was decided without being asked, a sentence each.
+        Decisions made without being asked, a sentence each.
 
     Raises
     ------

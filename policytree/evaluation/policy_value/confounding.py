@@ -32,7 +32,7 @@ class Hidden:
     Attributes
     ----------
     what : str
-        What is estimated, such as "policy tree - always drug".
+        Name of the estimate, such as "policy tree - always drug".
     estimate : float
         Held out, in the outcome's unit.
     moved : mapping of str to float
@@ -77,7 +77,7 @@ def hidden(
     ----------
     verdict : Verdict
     rules : sequence of mapping of str to Rule
-        What every rule of the table gives the judged rows, repetition by repetition.
+        Treatments of the judged rows by every rule of the table, repetition by repetition.
     judged : ndarray
         Positions of these rows.
     seen : StudyData

@@ -20,7 +20,7 @@ from policytree.evaluation.policy_value.rule_names import POLICY, fixed_rules
 from policytree.evaluation.policy_value.validation import Validation
 from policytree.weighting.study_data import StudyData
 
-WITHOUT_LIMITS = "tree without limits"  # a rival: what limits on outcomes and groups cost, held out
+WITHOUT_LIMITS = "tree without limits"  # a rival: it shows the held-out cost of limits on outcomes and groups
 
 
 def further_values(
@@ -58,7 +58,7 @@ class JudgedGroups:
     policies : sequence of ndarray of shape (n_judged,)
         Treatments by the rule, in every repetition.
     scores : sequence of ndarray of shape (n_judged,)
-        What the rule brings, in every repetition.
+        Scores of the rule, in every repetition.
     judge : callable
         See :class:`Judging`.
     """

@@ -51,7 +51,7 @@ class Evidence:
     Attributes
     ----------
     seen : StudyData
-        What was observed, of all rows.
+        Observed data of all rows.
     direction : Direction
         Which outcomes are better, and how that is known.
     check : StudyCheck
@@ -63,11 +63,11 @@ class Evidence:
     drawn : bool
         Whether treatments were drawn by lot, so that nothing but chance decided about them.
     rule : str or None
-        What the verdict recommends before the gates.
+        The verdict's recommendation before the gates.
     opinions : tuple of SecondOpinion
         The verdicts by other models, before the gates.
     hidden : Hidden or None
-        What moves where covariates are hidden.
+        Changes of the estimate where covariates are hidden.
     """
 
     seen: StudyData

@@ -157,9 +157,9 @@ class Verdict(Shown):
     ranking : Ranking or None
         Where there is no reference: which treatments the one of the best estimate is shown better than.
     gates : tuple of Gate
-        What the verdict rests on: every gate (:mod:`policytree.evaluation.policy_value.gate`), those passed too.
+        All gates of the verdict (:mod:`policytree.evaluation.policy_value.gate`), those passed too.
     words : Words
-        What its sentence calls rules, and the unit of the outcome.
+        Names of rules in its sentence, and the unit of the outcome.
     in_words : str
         The tree that was learnt from all rows, as a sentence; "" if it is not known.
     changed : float or None
@@ -490,7 +490,7 @@ class SecondOpinion:
     about : str
         The same in words: "treatment", "the offer", "outcomes".
     model : str
-        What they are, in words.
+        Their kind, in words.
     verdict : Verdict
     """
 
@@ -518,7 +518,7 @@ class Rules:
     ----------
     tree : str
     status_quo : str or None
-        What people got; None where treatments were drawn by lot, so that nobody gets that mixture.
+        The treatments that people got; None where these were drawn by lot, so that nobody gets that mixture.
     arms : tuple of str
         "always <treatment>" for every treatment.
     control : str or None

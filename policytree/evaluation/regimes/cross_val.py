@@ -208,7 +208,7 @@ class _Judged:
     chances : tuple of ndarray of shape (n_test, K)
         Probabilities of their treatments at every stage.
     choices : tuple of ndarray of shape (n_test,), int
-        What its regime gives the people who judge at every stage; -1 where they were not eligible.
+        Treatments of the people who judge by its regime, at every stage; -1 where they were not eligible.
     warnings : tuple of WarningMessage
     """
 

@@ -51,7 +51,7 @@ class RegimeValueTable(Shown):
         The regime against the best rule that decides at one stage only; None for one stage.
     direction : {"maximize", "minimize"}
     scores : tuple of mappings of str to ndarray of shape (n_judged,)
-        What every rule brings every judged person, one per repetition.
+        Scores of every judged person under every rule, one mapping per repetition.
     sequences : DataFrame
         How many people followed each fixed sequence, with their effective sample size.
     unknown : tuple of str

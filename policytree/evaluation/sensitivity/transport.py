@@ -30,7 +30,7 @@ class TransportSensitivity(Shown):
     Attributes
     ----------
     gain : Estimate
-        What the policy gains over the baseline in the target, larger being better, if effects given covariates are the
+        Gain of the policy over the baseline in the target, larger being better, if effects given covariates are the
         same in study and target.
     changed : Estimate
         Share of the target to whom policy and baseline give different treatments.
@@ -115,7 +115,7 @@ def transport_sensitivity(
 
     *People differ.* If people with the same covariates are up to ``odds`` times as likely (or as unlikely) to be of the
     target, relative to the study, whatever their outcomes, the mean outcome under a treatment lies between ``m -+ (1 -
-    1 / odds) c``, where ``c`` is the mean distance to ``m`` of the share ``1 / (1 + odds)`` of extreme outcomes. That
+    1 / odds) c``, where ``c`` is the mean distance to ``m`` of the share ``1 / (1 + odds)`` of extreme outcomes. This
     mean is estimated by residuals beyond a quantile, weighted to the target; by a wrong quantile the bound is too wide,
     never too narrow. Both treatments may be as bad as that at once, since nobody knows how their outcomes go together.
 

@@ -73,10 +73,10 @@ class NearTies(Shown):
     epsilon : float or None
         None if a slack was given.
     relative_to : {"objective", "gain"}
-        What epsilon is a share of: the best objective, or its gain over the best single leaf.
+        Base of the share epsilon: the best objective, or its gain over the best single leaf.
     max_depth : int
     decided : Decisions
-        What the listed trees give to the rows.
+        Treatments of the rows by the listed trees.
     simplest : Tree
         Of all near-ties (of the listed, if the count was stopped) the one with the fewest leaves, then the fewest
         columns, then the best objective.

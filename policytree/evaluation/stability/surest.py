@@ -41,7 +41,7 @@ from policytree.weighting.study_data import StudyData
 
 BEST = "the best single treatment"
 TREE = "tree"
-OF_FIT = ("T", "sample_weight", "sample_treatment_costs")  # what the search for near-ties takes beside X
+OF_FIT = ("T", "sample_weight", "sample_treatment_costs")  # arguments of the search for near-ties beside X
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class SurestRule(Shown):
         ``standard_error``, ``lower``, and ``differs``: the share of the judging people (of weight) whom it treats
         otherwise than the tree of largest value.
     over : str
-        What gains are over: "the best single treatment" or "always <control>".
+        Baseline of the gains: "the best single treatment" or "always <control>".
     level : float
         ``lower`` is the lower end of intervals of this level that hold together: all bounds are right with a
         probability of ``1 - (1 - level) / 2``.

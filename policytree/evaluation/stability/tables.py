@@ -39,7 +39,7 @@ class PolicyStability(Shown):
     splits : tuple (one per resample) of tuples of Split
     n_leaves : tuple of int
     shown : ndarray of shape (n,) or None
-        What the rule learnt from all rows gives, if the estimator was fitted beforehand.
+        Treatments by the rule learnt from all rows, if the estimator was fitted beforehand.
     shown_splits : tuple of Split
     covariates : dict of str to ndarray
         Known values of every numeric column; an empty array for categories.
