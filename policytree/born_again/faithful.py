@@ -26,7 +26,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FaithfulnessCheck(Shown):
-    """What a check has found.
+    """Outcome of a faithfulness check.
 
     Attributes
     ----------

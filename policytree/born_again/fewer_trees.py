@@ -113,7 +113,7 @@ def prune_ensemble(ensemble: Any, *, largest_weight: int = 10, time_limit: float
     largest_weight : int, default 10
         Trees that are left have whole weights from 1 to this.
     time_limit : float, optional
-        Seconds. What is returned is identical whenever it stops; that no fewer trees are enough may be left unproved.
+        Seconds. The ensemble returned is identical whenever it stops; a proof of the fewest trees may be missing.
 
     Returns
     -------
@@ -195,7 +195,7 @@ class _Votes:
 
 
 def lead_of(classes: np.ndarray, winner: np.ndarray, k: int) -> np.ndarray:
-    """What every tree adds to the winner's lead over class k: 1, 0 or -1; shape (m, T), int8."""
+    """Return each tree's contribution to the winner's lead over class k: 1, 0 or -1; shape (m, T), int8."""
     return (classes == winner[:, None]).astype(np.int8) - (classes == k).astype(np.int8)
 
 
@@ -348,7 +348,7 @@ class _Pruning:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What separation found: whether it ended, and whether no point is decided otherwise."""
+    """Result of a separation: whether it ended, and whether no point is decided otherwise."""
 
     known: bool
     holds: bool

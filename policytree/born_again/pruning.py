@@ -19,7 +19,7 @@ from policytree.trees.tree import Tree
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PruningReport(Shown):
-    """What pruning did.
+    """Size before and after pruning, and its errors.
 
     Attributes
     ----------

@@ -72,14 +72,14 @@ def read_ensemble(ensemble: Any, voting: str = "soft") -> TreeEnsemble:
 
 
 def thawed(ensemble: Any) -> Any:
-    """What a FrozenEstimator holds, or what it is."""
+    """Return the estimator within a FrozenEstimator, and any other as it is."""
     from sklearn.frozen import FrozenEstimator
 
     return ensemble.estimator if isinstance(ensemble, FrozenEstimator) else ensemble
 
 
 def own_codes(model: Any, read: TreeEnsemble) -> Callable[[np.ndarray], np.ndarray]:
-    """What a fitted ensemble of scikit-learn itself predicts, as positions in ``read.classes``; -1 for other labels.
+    """Return a fitted scikit-learn ensemble's own predictions, as positions in ``read.classes``; -1 for other labels.
 
     Forests predict as in one job: several add up shares in an order of chance.
     """

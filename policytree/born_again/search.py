@@ -21,7 +21,7 @@ FIRST_NODES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search on a grid has found.
+    """Tree and bounds found by a search on a grid.
 
     Attributes
     ----------

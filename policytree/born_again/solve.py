@@ -16,7 +16,7 @@ all first splits, from small boxes to the whole space. Left out are only cuts be
 the box; a split there can be replaced by either of its sides, which is no deeper and no larger. A search that ends with
 the status OPTIMAL has looked at all boxes that matter.
 
-What a stopped search proves. A faithful tree of the whole space is one of every box too. So a box needs no more depth,
+Bounds of a stopped search. A faithful tree of the whole space is one of every box too. So a box needs no more depth,
 and no more leaves, than the whole: the largest value found so far is a lower bound. So is one leaf more than there are
 cuts that matter, for each of these is split on somewhere; and so are the values of parts of the grid (``bounds.py``).
 """

@@ -94,7 +94,7 @@ def overlap_table(propensity: pd.DataFrame, T, *, floor: float = 0.01, sample_we
 def _mean_weight_error(inverse, p, w, cluster) -> float:
     """Standard error of the mean inverse weight under these propensities.
 
-    What they say for independent rows, ``sum w^2 (1 / p - 1)``; with clusters at least what their sums show.
+    For independent rows ``sum w^2 (1 / p - 1)``, as they imply; with clusters at least what their sums show.
     """
     if (p <= 0.0).any():
         return np.inf

@@ -66,7 +66,7 @@ def values_frame(
         The learnt rule, and rules that it is not compared with, have no difference.
     digits : int
     learnt : str
-        What the learnt rule is called in the heading of the differences.
+        Name of the learnt rule in the heading of the differences.
     """
     interval = f"{100 * next(iter(estimates.values())).level:g}% interval"
     rows = {}

@@ -120,7 +120,7 @@ class BoostedTrees:
         return gain
 
     def used(self) -> np.ndarray:
-        """Which columns and cuts some tree splits at, shape (n_columns, n_bins), bool."""
+        """Mark the columns and cuts that some tree splits at; shape (n_columns, n_bins), bool."""
         used = np.zeros(self.shape, dtype=bool)
         for stage in self.stages:
             for tree in stage:

@@ -1,4 +1,4 @@
-"""What a guess is: a function from a fitted reference model to restrictions of the search."""
+"""Definition of a guess: a function from a fitted reference model to restrictions of the search."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Guess:
     Attributes
     ----------
     suggest : callable
-        From a :class:`Reference` to :class:`policytree.problem.types.Guesses` with the fields set that it guesses. What
-        each field does to a search, and what is promised then:
-        :func:`policytree.solvers.guided.solve.solve_with_guesses`.
+        From a :class:`Reference` to :class:`policytree.problem.types.Guesses` with the fields set that it guesses.
+        :func:`policytree.solvers.guided.solve.solve_with_guesses` describes each field's effect on a search, and its
+        guarantee.
     needs_cuts : bool
         Whether it reads ``Reference.cuts`` (column elimination takes time, and models that are no boosted trees have
         none).

@@ -15,7 +15,7 @@ def suggest_lower_bounds(reference: Reference) -> Guesses:
 
 
 def reference_losses(losses: np.ndarray, actions) -> np.ndarray:
-    """What a reference model loses in every row.
+    """Return a reference model's loss in every row.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ POOR = 0.99  # a reference that loses more than this share of what a single leaf
 
 @dataclass(frozen=True)
 class ReferenceGuesses:
-    """Which guesses to take from which reference model; an estimator's ``guesses=`` argument.
+    """Choice of guesses and of their reference model; an estimator's ``guesses=`` argument.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def _report(losses: np.ndarray, reference: np.ndarray, actions: np.ndarray) -> d
 
 
 def resolve_guesses(guesses, random_state: int = 0) -> Guesses | ReferenceGuesses | None:
-    """What an estimator's ``guesses=`` argument means.
+    """Interpret an estimator's ``guesses=`` argument.
 
     Parameters
     ----------

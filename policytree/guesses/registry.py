@@ -12,6 +12,6 @@ GUESSES = {
     "depth": Guess(suggest_depth),
     "lower_bounds": Guess(suggest_lower_bounds),
 }
-# What guesses="all" means: the three of McTavish et al. (AAAI 2022). A new guess does not join them, because that would
+# guesses="all" means the three of McTavish et al. (AAAI 2022). A new guess does not join them, because that would
 # change the trees of everybody who wrote "all".
 ALL = ("thresholds", "depth", "lower_bounds")

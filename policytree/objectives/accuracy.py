@@ -147,7 +147,7 @@ class WeightedAccuracy(Objective):
             raise InputError(f"class_weights names the class {unknown[0]!r}, which does not occur in y.")
 
     def of_classes(self, classes: np.ndarray) -> list[float]:
-        """What a missed row of each class counts."""
+        """Return the weight of a missed row of each class."""
         if self.class_weights is None:
             return [1.0, float(self.omega)] if len(classes) == 2 else [1.0] * len(classes)
         return [float(self.class_weights.get(label, 1.0)) for label in classes.tolist()]

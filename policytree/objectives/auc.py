@@ -48,7 +48,7 @@ class AUC(RankingObjective):
         return majority(leaf_stats)
 
     def reference(self, curve: np.ndarray, leaf_price: float, best: float, leaves: int, ratio: float) -> Reference:
-        """That of the whole area."""
+        """Return the reference of the whole area."""
         return Area(curve, leaf_price, 1.0)
 
     def leaf_numbers(
@@ -58,7 +58,7 @@ class AUC(RankingObjective):
         return "area", [1.0]
 
     def moved(self, positives: float, negatives: float, ratio: float) -> float:
-        """That of the area up to the rate 1."""
+        """Bound how far weights that move change the area up to the rate 1."""
         return area_moved(positives, negatives, 1.0)
 
     def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:

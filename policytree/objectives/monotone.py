@@ -84,7 +84,7 @@ class MonotoneObjective(ErrorObjective):
             )
 
     def of_errors(self, false_positives: float, false_negatives: float, positives: float, negatives: float) -> float:
-        """What the function gives, as a finite number; refuses anything else, and a division by zero."""
+        """Evaluate the function as a finite number; refuse anything else, and a division by zero."""
         cause: ZeroDivisionError | None = None
         try:
             value = self.function(false_positives, false_negatives, positives, negatives)

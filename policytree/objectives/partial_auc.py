@@ -61,7 +61,7 @@ class PartialAUC(RankingObjective):
         return majority(leaf_stats)
 
     def reference(self, curve: np.ndarray, leaf_price: float, best: float, leaves: int, ratio: float) -> Reference:
-        """That of the area up to ``max_fpr``."""
+        """Return the reference of the area up to ``max_fpr``."""
         return Area(curve, leaf_price, self.max_fpr)
 
     def leaf_numbers(
@@ -71,7 +71,7 @@ class PartialAUC(RankingObjective):
         return "area", [self.max_fpr]
 
     def moved(self, positives: float, negatives: float, ratio: float) -> float:
-        """That of the area up to ``max_fpr``."""
+        """Bound how far weights that move change the area up to ``max_fpr``."""
         return area_moved(positives, negatives, self.max_fpr)
 
     def score(self, codes: np.ndarray, predicted: np.ndarray, scores: np.ndarray, weight: np.ndarray) -> float:

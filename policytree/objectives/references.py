@@ -61,7 +61,7 @@ class Reference(ABC):
 
     @abstractmethod
     def loss_at(self, q: np.ndarray, leaves: np.ndarray) -> np.ndarray:
-        """What trees lose at least whose costs sum up to q, the price of their leaves included."""
+        """Return a lower bound of the loss of trees whose costs sum up to q, the price of their leaves included."""
 
     @abstractmethod
     def cutoff(self, best: float, leaves: np.ndarray) -> np.ndarray:

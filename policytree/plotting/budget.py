@@ -18,7 +18,7 @@ LINE_HEIGHT = 0.17  # inches, of a tree's text
 
 
 class BudgetPathDisplay(OneAxes):
-    """What every budget buys: the hull of (spend, value) on the rows that chose the trees, and values on other rows.
+    """Value by budget: the hull of (spend, value) on the rows that chose the trees, and values on other rows.
 
     Parameters
     ----------

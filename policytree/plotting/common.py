@@ -1,4 +1,4 @@
-"""What pictures share: colours, names beside them, titles that fit, axes."""
+"""Shared parts of pictures: colours, names beside them, titles that fit, axes."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def arm_colors(labels: Iterable[Any], given: Mapping[Any, Any] | None) -> dict[A
 
 
 def arm_legend(figure: Any, colors: Mapping[Any, Any], *, loc: str, columns: int = 3, note: str = "") -> None:
-    """What each colour stands for, below the picture."""
+    """Add a legend of the arms' colours below the picture."""
     from matplotlib.patches import Patch
 
     names = [short_name(arm) for arm in colors]

@@ -58,7 +58,7 @@ class ComplianceDisplay:
 
 
 def compliance_data(summary: InstrumentSummary, compliance: np.ndarray, bins: int = N_BINS) -> dict[str, Any]:
-    """What :func:`draw_compliance` shows, as plain values: no row of the data.
+    """Return the content of :func:`draw_compliance` as plain values: no row of the data.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ def _draw(ax, frame: pd.DataFrame, line: tuple[int, int], label: str, intervals:
 
 
 def _finish(ax, ylabel: str) -> None:
-    """What both pictures share."""
+    """Add the line at zero, label and legend of both pictures."""
     zero_line(ax)
     ax.set_ylabel(ylabel)
     open_frame(ax)

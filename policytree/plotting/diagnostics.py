@@ -110,7 +110,7 @@ class TargetOverlapDisplay:
 
 
 def overlap_panels(propensity: pd.DataFrame, arm: np.ndarray, table: pd.DataFrame, bins: int = N_BINS) -> list[dict]:
-    """What :func:`draw_overlap` shows: counts of propensities in bins, no row of the data.
+    """Return the content of :func:`draw_overlap`: counts of propensities in bins, no row of the data.
 
     Parameters
     ----------

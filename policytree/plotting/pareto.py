@@ -103,7 +103,7 @@ class ParetoPathDisplay(OneAxes):
         return self
 
     def text(self, k: int) -> str:
-        """What the path says of the tree at a position: its number, both outcomes and its rule."""
+        """Describe the tree at a position of the path: its number, both outcomes and its rule."""
         path = self.path
         mark = " (chosen)" if k == self.chosen else ""
         return (

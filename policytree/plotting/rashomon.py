@@ -1,4 +1,4 @@
-"""What near-ties ask about, and whom they treat alike, as pictures."""
+"""Pictures of near-ties: the features they ask about, and the people they treat alike."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ GRID = 61
 
 
 def _rows_note(rows: str) -> str:
-    """What the title must say of the rows."""
+    """Describe the rows for the title."""
     return "held out" if rows == HELD_OUT else f"{rows}: flattered"
 
 

@@ -61,7 +61,7 @@ class _Box:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeLayout:
-    """What a drawn tree says and where, in inches from its upper left corner; y is negative.
+    """Texts and boxes of a drawn tree, in inches from its upper left corner; y is negative.
 
     Attributes
     ----------

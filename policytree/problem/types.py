@@ -41,7 +41,7 @@ class SplitColumn:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """What the codes of a column of levels stand for: its splits divide the levels at will (``BinnedData.levels``).
+    """Meaning of the codes of a column of levels: its splits divide the levels at will (``BinnedData.levels``).
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class BinnedData:
         return len(self.columns) - len(self.levels)
 
     def columns_of(self, features: tuple[int, ...] | None) -> np.ndarray:
-        """Which columns are of these features (None: of any), shape (n_columns,), bool."""
+        """Mark the columns of these features (None: of any); shape (n_columns,), bool."""
         return np.array([features is None or column.feature in features for column in self.columns], dtype=bool)
 
 
@@ -269,7 +269,7 @@ class ReferenceTree:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What a reference model suggests about the optimum. Everything unset means an exact search.
+    """Suggestions of a reference model about the optimum. Everything unset means an exact search.
 
     Attributes
     ----------
@@ -280,7 +280,7 @@ class Guesses:
         (-1: missing); None for all. Estimators take any numbers, and category values, and find the data's own beside
         them.
     reference_losses : ndarray of shape (n,) or None
-        What a reference loses in every row of the problem, weighted: no set of rows is expected to lose less.
+        A reference's weighted loss in every row of the problem: no set of rows is expected to lose less.
     reference_tree : ReferenceTree or None
         A single tree in place of the reference, on the kept thresholds: takes nothing away, and bounds what is lost.
 
@@ -474,7 +474,7 @@ GATES = SizeGates()  # where they were measured
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """What a search may use, and how it reports.
+    """Limits of a search's resources, and how it reports.
 
     Attributes
     ----------

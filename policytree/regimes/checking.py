@@ -166,7 +166,7 @@ def _as_numbers(column: pd.Series, what: str) -> np.ndarray:
     Raises
     ------
     InputError
-        That begins with ``what``.
+        With a message that begins with ``what``.
     """
     try:
         if column.dtype.kind == "c":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-TREATMENT, OUTCOME = "treatment", "outcome"  # what histories take of earlier stages beside their columns
+TREATMENT, OUTCOME = "treatment", "outcome"  # columns of earlier stages in histories, beside their own
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class Decision:
         Position of each person's treatment; -1 for people who were not eligible, or whose treatment is not known.
     eligible : ndarray of shape (n,), bool
     outcome : ndarray of shape (n,), float64
-        What this stage brought; NaN where people were lost.
+        Outcome of this stage; NaN where people were lost.
     has_outcome : bool
         Whether the user gave one.
     X, W : DataFrame of n rows
@@ -120,18 +120,18 @@ class Course:
         return np.sum([each.outcome for each in self.decisions], axis=0) - self.spent()
 
     def spent(self) -> np.ndarray:
-        """What the treatments that people got cost over all stages, (n,)."""
+        """Sum the costs of the treatments that people got over all stages, (n,)."""
         return np.sum([self.spent_at(s) for s in range(len(self))], axis=0)
 
     def spent_at(self, s: int) -> np.ndarray:
-        """What the treatments that people got cost at stage ``s``, (n,); zero for who was not eligible."""
+        """Return the costs of the treatments that people got at stage ``s``, (n,); zero for who was not eligible."""
         each = self.decisions[s]
         if each.costs is None:
             return np.zeros(self.n)
         return np.where(each.arm >= 0, each.costs[np.arange(self.n), each.arm], 0.0)
 
     def history(self, s: int, rows: np.ndarray) -> pd.DataFrame:
-        """What was known at stage ``s`` (0, 1, ...) of these people: its own columns first, then earlier stages."""
+        """Return the history of these people at stage ``s`` (0, 1, ...): its own columns first, then earlier stages."""
         return self._accumulated("X", s, rows, outcomes=True)
 
     def confounders(self, s: int, rows: np.ndarray) -> pd.DataFrame:
@@ -186,7 +186,7 @@ NOTHING_GIVEN = "none"  # a treatment in histories, where nothing was to be deci
 
 
 def _treatment_column(decision: Decision, rows: np.ndarray) -> pd.DataFrame:
-    """What was given at an earlier stage, as text; "none" where nothing was to be decided."""
+    """Return the treatments of an earlier stage as text; "none" where nothing was to be decided."""
     labels = np.array([*map(str, decision.treatments), NOTHING_GIVEN], dtype=object)
     return pd.DataFrame({_named_after(TREATMENT, decision): labels[decision.arm[rows]]})
 

@@ -9,11 +9,11 @@ from policytree.data.features import shown
 from policytree.regimes.course import Course
 from policytree.trees.text import format_threshold
 
-MOST_VALUES = 3  # that a text names
+MOST_VALUES = 3  # named in a text
 
 
 def eligibility(course: Course, s: int) -> str:
-    """What is known of earlier stages that tells who is eligible at stage ``s``; "" if everybody is, or nothing tells.
+    """Find the fact of earlier stages that tells who is eligible at stage ``s``; "" if everybody is, or none tells.
 
     It describes these people: it holds for every one of them whose earlier outcomes are known.
     """
@@ -48,7 +48,7 @@ def _told_apart(history: pd.DataFrame, eligible: np.ndarray) -> str:
 
 
 def _difference(own: pd.Series, others: pd.Series) -> str:
-    """What distinguishes the values of one group from those of another; "" if they overlap."""
+    """Describe how the values of one group differ from those of another; "" if they overlap."""
     if pd.api.types.is_numeric_dtype(own) and not pd.api.types.is_bool_dtype(own):
         if own.min() == own.max() and not others.eq(own.min()).any():
             return f"= {format_threshold(float(own.min()))}"

@@ -30,12 +30,12 @@ PENALTY = 100.0  # ranges of the outcome, per person: more than what a rule can 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What a rule, and the models of nuisances, know of some people at a stage.
+    """Covariates of some people at a stage, as known to a rule and to the models of nuisances.
 
     Attributes
     ----------
     X : DataFrame
-        What the rule may look at.
+        Columns that the rule may use.
     W : DataFrame or None
         Everything else that was known by then.
     """
@@ -77,7 +77,7 @@ def _is(visible: Any, word: str) -> bool:
 
 
 def stage_arguments(course: Course, s: int, rows: np.ndarray, outcome: np.ndarray, known: Known) -> dict[str, Any]:
-    """What ``DRPolicyTree.fit`` and ``RewardEstimator.fit`` take, for these people.
+    """Collect the arguments of ``DRPolicyTree.fit`` and ``RewardEstimator.fit`` for these people.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def stage_arguments(course: Course, s: int, rows: np.ndarray, outcome: np.ndarra
 
 
 def charges(course: Course, s: int, rows: np.ndarray, outcome: np.ndarray, direction: str) -> np.ndarray | None:
-    """What treatments cost these people, (len(rows), K); a treatment that is not allowed costs more than any gain."""
+    """Return costs of treatments for these people, (len(rows), K); one not allowed costs more than any gain."""
     decision = course.decisions[s]
     costs = None if decision.costs is None else decision.costs[rows]
     if decision.allowed is None:
@@ -141,7 +141,7 @@ def net(rewards: np.ndarray, costs: np.ndarray | None, direction: str) -> np.nda
 def within_allowed(
     course: Course, s: int, rows: np.ndarray, codes: np.ndarray, expected: Callable[[], np.ndarray]
 ) -> np.ndarray:
-    """What a rule gives other people; those who may not get it get the best they may, by expected outcomes.
+    """Replace a rule's treatments, for those who may not get them, by the best that they may, by expected outcomes.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def stages_from_long(
         time), of what was given (missing where there was nothing to decide) and of what it brought until the next
         decision.
     covariates : list of column names, optional
-        What rules may look at; by default all other columns. Those that are missing throughout a stage are left out
+        Columns that rules may use; by default all others. Those that are missing throughout a stage are left out
         there.
     adjust : list of column names, optional
         Further confounders, for adjustment only.

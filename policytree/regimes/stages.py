@@ -21,11 +21,11 @@ class Stage:
         Treatment that each person received; missing for people who were not eligible. None where a rule is asked for a
         recommendation (:meth:`TreatmentRegime.predict`).
     X : table of shape (n, p), optional
-        What became known before this decision, and what its rule may look at. Earlier stages are added by themselves.
+        Covariates known before this decision, which its rule may use. Earlier stages are added automatically.
     W : table of shape (n, q), optional
         Further confounders, for adjustment only.
     Y : column of n numbers, optional
-        What the time from this decision to the next one brought, in the outcome's unit; utilities of all stages are
+        Utility of the time from this decision to the next one, in the outcome's unit; utilities of all stages are
         summed. None: nothing (the outcome comes at a later stage). A missing value says that a person was lost: neither
         this nor any later outcome is known. People who left for good, such as those who died, bring 0 from then on.
     eligible : column of n booleans (or 0 and 1), optional
@@ -37,9 +37,9 @@ class Stage:
         Who may get which treatment; a treatment that a mapping leaves out is open to all. Everybody may get every
         treatment by default.
     costs : mapping, array of shape (K,) or (n, K), optional
-        What treatments cost, in the outcome's unit.
+        Costs of treatments, in the outcome's unit.
     name : str, optional
-        What messages, columns of histories and reports call the stage; "stage 1", "stage 2", ... by default.
+        Name of the stage in messages, columns of histories and reports; "stage 1", "stage 2", ... by default.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class TreatmentRegime(NestedParameters):
         "dr" subtracts what outcome models expect of the regime by backward induction, which makes it more
         precise.
     history : {"all", "current"} or list
-        What trees may look at: the whole history (covariates, treatments and outcomes of earlier stages too), the
+        Columns that trees may use: the whole history (covariates, treatments and outcomes of earlier stages too), the
         stage's own columns, or one of these or a list of columns for every stage. Models of nuisances always see the
         whole history.
     random_state : int, RandomState or None
@@ -94,10 +94,10 @@ class TreatmentRegime(NestedParameters):
         The fitted estimator of every stage: its tree, its certificate, its rewards of the people who were eligible.
     stage_names_ : tuple of str
     eligibility_ : tuple of str
-        What tells the people who are eligible at every stage from the others, such as "outcome (stage 1) = 0"; "" where
+        Facts that tell the people eligible at every stage from the others, such as "outcome (stage 1) = 0"; "" where
         all are, or no one column of the history does.
     scores_ : DataFrame of shape (n, S)
-        What each person's stage and all later ones bring under the rules, by the scores that the rules were chosen by;
+        Value of each person's stage and all later ones under the rules, by the scores that the rules were chosen by;
         NaN for people who were lost before.
     value_ : float
         Mean of the first column of ``scores_``. It flatters the regime, which was chosen by it:
@@ -107,8 +107,8 @@ class TreatmentRegime(NestedParameters):
 
     Notes
     -----
-    What is proved is each stage's tree given its scores, which depend on the trees of later stages; with "joint", that
-    no pair of stumps has a larger mean score. Neither proves the regime to be the best in the population.
+    Each stage's tree is proved given its scores, which depend on the trees of later stages; with "joint", it is proved
+    that no pair of stumps has a larger mean score. Neither proves the regime to be the best in the population.
 
     References
     ----------
@@ -248,7 +248,7 @@ class TreatmentRegime(NestedParameters):
         return each
 
     def visible(self, s: int) -> Any:
-        """What the rule of stage ``s`` (0, 1, ...) may look at: "all", "current" or a list of columns."""
+        """Return the columns for the rule of stage ``s`` (0, 1, ...): "all", "current" or a list of columns."""
         if isinstance(self.history, str):
             check_choice(self.history, "history", ("all", "current"))
             return self.history
@@ -266,7 +266,7 @@ class TreatmentRegime(NestedParameters):
         return each
 
     def known(self, course: Course, s: int, rows: np.ndarray) -> Known:
-        """What rule and models know of some people at stage ``s``."""
+        """Collect what rule and models know of some people at stage ``s``."""
         return known_at(course, s, rows, self.visible(s))
 
     def _fit_stage(
@@ -418,7 +418,7 @@ class TreatmentRegime(NestedParameters):
         return within_allowed(course, s, rows, codes, expected)
 
     def predict(self, stages: Sequence[Stage]) -> np.ndarray:
-        """What the regime recommends at the last of some stages.
+        """Recommend treatments at the last of some stages.
 
         Parameters
         ----------
@@ -453,7 +453,7 @@ class TreatmentRegime(NestedParameters):
         raise InputError(f"There is no stage {stage!r}; stages are {', '.join(self.stage_names_)}, or 1, 2, ....")
 
     def certificate(self) -> str:
-        """What was proved, and of what, in lines of text."""
+        """State what was proved, and of which tree or pair of trees, in lines of text."""
         check_is_fitted(self, "stages_")
         lines = []
         if self.joint_value_ is not None:

@@ -74,7 +74,7 @@ class Offered(Assignment):
     Parameters
     ----------
     column : str
-        What people took, of two treatments.
+        The treatment that people took, of two.
     by : str
         Column of what they were offered, or encouraged to.
 

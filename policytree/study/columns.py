@@ -75,7 +75,7 @@ def default_covariates(
     used : set of str
         Columns that have another role, or are left out.
     exclude, covariates : str
-        What the user calls the arguments that leave columns out, and that name all covariates.
+        The user's names for the arguments that leave columns out, and that name all covariates.
 
     Raises
     ------

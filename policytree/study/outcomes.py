@@ -89,7 +89,7 @@ class Outcome(ABC):
         return self
 
     def mean(self, observed: StudyData) -> str:
-        """What the outcome is on average, in words."""
+        """Name the average outcome, in words."""
         del observed
         return f"mean {self.column}"
 
@@ -204,7 +204,7 @@ class MayBeMissing(Outcome):
         return self.known.labelled
 
     def mean(self, observed: StudyData) -> str:
-        """That of the outcome where it is known."""
+        """Name the average outcome where it is known."""
         return f"mean {self.column}" if isinstance(self.of, str) else self.of.mean(observed)
 
 
@@ -227,7 +227,7 @@ class TimeToEvent(Outcome):
         treatment's rows is still followed, or 95 % of their outcomes are known (the event came before, or they were
         followed until then).
     measure : {"rmst", "survival", "years_lost", "cumulative_incidence"}, optional
-        What an outcome counts for: the restricted mean survival time (the default) or the probability of no event;
+        Measure of the outcome: the restricted mean survival time (the default) or the probability of no event;
         with ``cause``, the time lost to it (the default then) or its cumulative incidence.
     entry : str, optional
         Column of the times from which on rows were followed (left truncation).
@@ -299,7 +299,7 @@ class TimeToEvent(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Rewards(Outcome):
-    """What every treatment would bring each row, a column for each: the outcome need not be learnt any more.
+    """Rewards of every treatment for each row, a column for each: the outcome need not be learnt any more.
 
     For :class:`policytree.PolicyTree`, :func:`policytree.encoded.encode` and what else reads rewards. Treatments are
     called as their columns.

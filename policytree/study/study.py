@@ -66,8 +66,8 @@ class Study(StudyLike):
     direction : {"maximize", "minimize"}, optional
         Which way the outcome is better. None says that nobody said it.
     covariates : sequence of str, optional
-        What a rule may split on. By default every column without another role, but for dates and for texts of more than
-        50 values; they must have been known before treatment was chosen.
+        Columns that a rule may split on. By default every column without another role, but for dates and for texts of
+        more than 50 values; they must have been known before treatment was chosen.
     confounders : sequence of str
         Further columns to adjust for, which a rule does not see.
     exclude : sequence of str
@@ -89,9 +89,9 @@ class Study(StudyLike):
     weights : str, optional
         Column of sampling weights >= 0.
     arm_costs : mapping of label to number or str
-        What treatments cost in the outcome's unit: numbers, or names of columns. Values of rules are net of them.
+        Costs of treatments in the outcome's unit: numbers, or names of columns. Values of rules are net of them.
     budget_costs : mapping of label to number or str
-        What treatments take of a budget, in its unit: numbers, or names of columns. It is no part of values.
+        Claims of treatments on a budget, in its unit: numbers, or names of columns. They are no part of values.
     further_outcomes : mapping of str to {"minimize", "maximize"}
         Columns of further outcomes, which rules are judged by or limited in, and which way they are better.
     subgroups : sequence of str
@@ -99,16 +99,16 @@ class Study(StudyLike):
     population : Population, optional
         The people whom the rule is for, if they are not those of the study.
     unit : str
-        What the outcome measures, such as "points".
+        Unit of the outcome, such as "points".
     name : str
-        What reports call the study.
+        Name of the study in reports.
 
     Attributes
     ----------
     rows : DataFrame, Source or dask DataFrame
         The table, or where it is read from.
     notes : tuple of str
-        What was decided without being asked, a sentence each.
+        Decisions made without being asked, a sentence each.
 
     Raises
     ------
@@ -371,7 +371,7 @@ class Study(StudyLike):
         return self.found
 
     def _seen(self, kind: Outcome | Assignment, role: str) -> Any:
-        """What a kind reads as Y, or T."""
+        """Read Y, or T, by its kind."""
         found = kind.arguments(self.table)
         if role not in found:
             raise self._unobserved(self.n)
@@ -418,7 +418,7 @@ class Study(StudyLike):
 
     @property
     def assigned(self) -> StudyData:
-        """What was observed by what was assigned: offers where people could refuse them, else treatments."""
+        """The observed data by assignment: by offers where people could refuse them, else by treatments."""
         return self.observed if self.observed.instrument is None else self.observed.by_offer()
 
     @property
@@ -434,12 +434,12 @@ class Study(StudyLike):
 
     @property
     def mean_outcome(self) -> str:
-        """What the outcome is on average, in words: "mean score", "mean days up to 365"."""
+        """The average outcome in words: "mean score", "mean days up to 365"."""
         return self.outcome.mean(self.observed)
 
     @property
     def value(self) -> str:
-        """What values of rules are, in words: the mean outcome, or where people could refuse what is gained of it."""
+        """The value of rules in words: the mean outcome, or the gain in it where people could refuse."""
         return self.mean_outcome if self.observed.instrument is None else gain_text(self.mean_outcome, self.observed)
 
     def __getitem__(self, rows: Any) -> Study:
@@ -486,7 +486,7 @@ class Study(StudyLike):
         return made
 
     def check(self) -> StudyCheck:
-        """What is suspicious about the data: errors that no later step would report; takes seconds and fits nothing.
+        """Check the data for errors that no later step would report; takes seconds and fits nothing.
 
         The check finds: a covariate, or a sum of them, that nearly determines the outcome or the treatment (also copies
         with noise, in other units, cut into classes or hidden in text); names that suggest a measurement after
@@ -549,7 +549,7 @@ class Study(StudyLike):
         return summary_html(self.summary(), None if self.found is None else self.counts())
 
     def summary(self) -> dict[str, str]:
-        """What the study is, in words by what they are about."""
+        """Describe the study, in words by topic."""
         control = "" if self.control is None else f"; control {self.control}"
         if self.found is None:  # nothing was counted
             by_person = {} if self.outcome.potential else {"treatment": f"{self.treatment.column}{control}"}
@@ -592,7 +592,7 @@ class Study(StudyLike):
 
     @property
     def costs_text(self) -> str:
-        """What treatments cost, in words; "" if they cost nothing."""
+        """Costs of treatments, in words; "" if they cost nothing."""
         return ", ".join(f"{label} {cost}" for label, cost in self.arm_costs.items())
 
     @property
@@ -720,7 +720,7 @@ def _refuse_unknown(label: Any, observed: StudyData, role: str) -> None:
 
 
 def gain_text(mean: str, observed: StudyData) -> str:
-    """What values are where there is an instrument, such as "gain in mean score over none"."""
+    """Name the values where there is an instrument, such as "gain in mean score over none"."""
     return f"gain in {mean} over {observed.treatments[0]!s}"
 
 

@@ -61,7 +61,7 @@ def never_treated(table: pd.DataFrame, seen: StudyData, known: set[str], what: s
     known : set of str
         Columns that are known to record the treatment; they are left out.
     what : str
-        What the arms are: "treatment" or "offer".
+        Kind of the arms: "treatment" or "offer".
     """
     columns = []
     for name, column in table.items():

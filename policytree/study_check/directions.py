@@ -24,7 +24,7 @@ class Direction:
     reason : str
         How it is known, or what nobody said.
     remedy : str
-        What to do where it is not known.
+        The action to take where it is not known.
     """
 
     way: str
@@ -76,7 +76,7 @@ def direction_of(stated: str | None, *names: str | None, times: bool = False) ->
     Parameters
     ----------
     stated : {"maximize", "minimize"} or None
-        What somebody said.
+        The user's statement.
     *names : str or None
         The outcome's name, and the label of the event that it counts.
     times : bool

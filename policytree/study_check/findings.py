@@ -33,9 +33,9 @@ class Finding(Shown):
     column : str
         The column, or several separated by commas; "" where it is about rows.
     found : str
-        What was found, with numbers; begins like the rest of a sentence.
+        The finding, with numbers; begins like the rest of a sentence.
     remedy : str
-        What to do.
+        The action to take.
     rows : int
         How many rows it concerns, where it is about some of them; 0 otherwise.
     treatment : str
@@ -75,7 +75,7 @@ class StudyCheck(Shown):
     ----------
     findings : tuple of Finding
     n_rows, n_columns : int
-        What was looked at.
+        Rows and columns that were checked.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def explained(codes: np.ndarray, targets: np.ndarray) -> np.ndarray:
     total = (targets**2).sum(axis=0)
     within = total - (sums**2 / counts[:, None]).sum(axis=0)
     shares = 1.0 - (within / (n - n_groups)) / np.maximum(total / (n - 1), np.finfo(float).tiny)
-    return np.where(total > 0, shares, 0.0)  # what does not vary is explained by nothing
+    return np.where(total > 0, shares, 0.0)  # a constant is explained by nothing
 
 
 def leak_findings(table: pd.DataFrame, y: np.ndarray, arm: np.ndarray, labels: np.ndarray) -> list[Finding]:

@@ -188,7 +188,7 @@ def later_than_baseline(names: Iterable[str]) -> dict[str, str]:
 
 
 def _without_break(stem: str) -> str:
-    """What stands before the sign that divides a name from its number."""
+    """Strip the sign that divides a name from its number."""
     return stem[:-1] if stem.endswith(("-", "_", " ", ".")) else stem
 
 

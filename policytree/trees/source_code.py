@@ -149,7 +149,7 @@ def export_sql(
 
 
 def _sql_conditions(tree: Tree, j: int, words: Dialect) -> Callable[[int], str]:
-    """What is true of the rows that go left at a node that asks about feature ``j``; unknown (NULL) counts as false."""
+    """Write the SQL condition of going left at nodes that ask about feature ``j``; unknown (NULL) counts as false."""
     feature = tree.features[j]
     x = words.name(feature.name)
     if feature.kind == CATEGORICAL:

@@ -87,7 +87,7 @@ def question(tree: Tree, node: int, *, missing: bool = True) -> str:
 
 
 def missing_label(tree: Tree, node: int) -> str:
-    """Which answer rows without a value take at an inner node, "missing → yes"; "" where no training row was such."""
+    """Name the answer of rows without a value at an inner node, "missing → yes"; "" where no training row was such."""
     if tree.asks_for_missing(node) is not None or not tree.features[tree.feature[node]].has_missing:
         return ""
     return f"missing → {'yes' if tree.missing_go_to_left[node] else 'no'}"

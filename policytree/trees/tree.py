@@ -143,7 +143,7 @@ class Tree(Shown):
         return IS_KNOWN if np.isposinf(threshold) else None
 
     def goes_left(self, node: int, x: np.ndarray) -> np.ndarray:
-        """Which rows go left at an inner node, by the encoded values of its feature; shape (n,), bool."""
+        """Mark the rows that go left at an inner node, by the encoded values of its feature; shape (n,), bool."""
         if self.features[self.feature[node]].kind == CATEGORICAL:
             levels = self.features[self.feature[node]].levels_at(self.threshold[node])
             left = x == levels[0] if len(levels) == 1 else np.isin(x, levels)

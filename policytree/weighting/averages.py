@@ -18,7 +18,7 @@ from policytree.weighting.time_to_event.marginal import MarginalCurve
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Averages:
-    """What is known of arms where there are no covariates.
+    """Averages by arm where there are no covariates.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Averages:
     shares: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def means(self, n: int) -> np.ndarray:
-        """What the curves say of every arm, for so many rows, (n, K)."""
+        """Repeat the curves' mean of every arm for so many rows, (n, K)."""
         assert self.curves is not None, "outcomes are times, and there are no covariates"
         return np.tile([curve.mean for curve in self.curves], (n, 1))
 

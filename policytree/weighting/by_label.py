@@ -36,13 +36,13 @@ def by_label(
         Number of rows.
     treatments : array-like of shape (K,)
     argument : str
-        What messages call ``values``.
+        Name of ``values`` in messages.
     what : str
-        What messages call one of the numbers.
+        Name of one of the numbers in messages.
     missing : float, optional
         For labels that a mapping leaves out; without it, and for frames, every label is needed.
     arm : str
-        What messages call what has a label.
+        Name of what has a label in messages.
 
     Returns
     -------

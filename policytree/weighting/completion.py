@@ -13,7 +13,7 @@ from policytree.weighting.time_to_event.outcome import TimeToEvent
 
 
 def completed(observed: StudyData, outcome: np.ndarray) -> StudyData:
-    """What was observed, with outcomes (n,) that are known for everybody."""
+    """Return the observed data with outcomes (n,) that are known for everybody."""
     return replace(observed, y=outcome, times=None, seen=None)
 
 
@@ -63,7 +63,7 @@ def unadjusted(observed: StudyData, floor: float = 0.02) -> StudyData:
 
     Of times the (weighted) mean of an arm is what its curve of Kaplan and Meier says, with its standard error, and
     that of rows that entered late is about who is free of events at that time; of outcomes some of which are missing it
-    is the mean of the others. What is known for everybody stays.
+    is the mean of the others. Outcomes known for everybody stay.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What treatments cost, per arm and per person, in the reward's unit."""
+"""Costs of treatments, per arm and per person, in the reward's unit."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def row_costs(table: Table, per_label: Mapping, *, scale: tuple[float, float] | 
 
 
 def _values(table: pd.DataFrame, label, rule):
-    """What a rule says for the rows of the table: one number or n."""
+    """Evaluate a cost rule on the rows of the table: one number or n."""
     if isinstance(rule, str):
         if rule not in table.columns:
             raise InputError(f"The cost of {label!s} is to be read from column {rule!r}, which the table lacks.")

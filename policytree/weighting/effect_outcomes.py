@@ -1,8 +1,8 @@
 """Outcome models of all arms at once from an effect estimator of EconML, or from matching.
 
-An effect estimator says how outcomes differ between arms, not what they are. What is left of an outcome once the effect
-of the arm that the row got is subtracted is an outcome under the first arm, whichever arm it was; a regression of it on
-the covariates is that arm's outcome model, and effects added to it are the others'. Matching
+An effect estimator says how outcomes differ between arms, not what they are. An outcome less the effect of the arm that
+the row got is an outcome under the first arm, whichever arm it was; a regression of it on the covariates is that arm's
+outcome model, and effects added to it are the others'. Matching
 (:class:`policytree.weighting.matching.MatchingRewards`) predicts the outcomes themselves. Cross-fitted like any outcome
 model, either is a nuisance of doubly robust rewards, or by itself the rewards of the regression method.
 """
@@ -104,7 +104,7 @@ class EffectOutcomes:
     random_state: int = 0
 
     def fits(self, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
-        """What is to be fitted, once a fold; the arm is the first column of the table."""
+        """List the fits, one per fold; the arm is the first column of the table."""
         table = np.column_stack([observed.arm, Z])
         seen = None if observed.seen is None else np.asarray(observed.seen)
         kind: Any = _FitMatching if isinstance(self.estimator, MatchingRewards) else _FitEffects
@@ -118,7 +118,7 @@ class EffectOutcomes:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """What fits the models of one fold; processes are sent it.
+    """Fitter of the models of one fold; processes are sent it.
 
     Attributes
     ----------

@@ -63,7 +63,7 @@ def _lassos(Z: np.ndarray, y: np.ndarray, w: np.ndarray) -> _Lassos:
 
 @dataclass(frozen=True, slots=True)
 class _FoldEffects:
-    """What was learnt without one fold."""
+    """Models learnt without one fold."""
 
     lassos: _Lassos
     forest: Forest

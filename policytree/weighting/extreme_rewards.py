@@ -38,7 +38,7 @@ class ExtremeRewards:
     least, largest : float
         Of the rewards of all rows, under the treatment they got.
     limits : tuple of two floats
-        What the target, or an outcome, can be.
+        Least and largest possible value of the target, or of an outcome.
     of_times : bool
         Whether outcomes are times; otherwise some are missing.
     """
@@ -53,7 +53,7 @@ class ExtremeRewards:
     of_times: bool
 
     def __str__(self) -> str:
-        """What to say of them; nothing where they are less than a tenth of every variance."""
+        """Describe causes and remedies; empty where they are less than a tenth of every variance."""
         if self.share <= MUCH:
             return ""
         seen = "be followed for as long as they were" if self.of_times else "have their outcome seen"

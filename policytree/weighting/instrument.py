@@ -59,7 +59,7 @@ def offer_scores(observed: StudyData, nuisances: Nuisances) -> OfferScores:
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """What the offers do to uptake, on average over the rows of a fit.
+    """Effect of the offers on uptake, on average over the rows of a fit.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class InstrumentalVariable:
     needs_propensity: bool = True
 
     def compliance(self, nuisances: Nuisances) -> np.ndarray:
-        """What offers change about uptake, (n,): ``p_1 - p_0`` of two; in general the root of ``V / (e_1 e_0)``.
+        """Return the effect of offers on uptake, (n,): ``p_1 - p_0`` of two; in general the root of ``V / (e_1 e_0)``.
 
         With more than two, the standard deviation of uptake over offers, in units of that of an even chance.
         """
@@ -229,7 +229,7 @@ class InstrumentalVariable:
         return effect, mean_uptake * effect + (observed.took - mean_uptake) * tau
 
     def expected(self, nuisances: Nuisances) -> np.ndarray:
-        """What the outcome models say of the treatments, (n, 2): the first is zero, the second the effect.
+        """Predict the treatments by the outcome models, (n, 2): the first is zero, the second the effect.
 
         Where chances of the offers are known, and not those of these rows, several offers are contrasted by their
         shares in the fit.

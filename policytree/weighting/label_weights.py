@@ -104,7 +104,7 @@ def cost_matrix_losses(
     y : column of n labels
         True classes.
     costs : DataFrame, array of shape (K, K), or mapping
-        What predicting the column's class costs when the row's class is true; labels sorted for arrays. A mapping
+        Cost of predicting the column's class when the row's class is true; labels sorted for arrays. A mapping
         ``{(true, predicted): cost}`` leaves what it does not name at zero.
     sample_weight : column of n numbers, optional
         Multiplied in.

@@ -137,7 +137,7 @@ class _Split:
 
 
 class _FitArguments(TypedDict, total=False):
-    """What ``fit`` takes beside Y, T and X, for type checkers."""
+    """Arguments of ``fit`` beside Y, T and X, for type checkers."""
 
     sample_weight: Column | None
     groups: Column | None

@@ -28,7 +28,7 @@ NUMBERS_AT_FIT = "No event was given at fit, where outcomes were numbers; leave 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remembered:
-    """What new rows need to know of a fit beside its models.
+    """Facts of a fit that new rows need beside its models.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Remembered:
 
     @classmethod
     def of(cls, data: StudyData, n_arms: int) -> Remembered:
-        """What is to be remembered of a fit to these columns; ``n_arms``: treatments, or offers."""
+        """Collect the facts of a fit to these columns; ``n_arms``: treatments, or offers."""
         given = frozenset(name for name in ("propensity", "regression") if getattr(data, name) is not None)
         constant = "propensity" in given and is_constant(data.propensity, data.n, n_arms)
         has_entry = data.times is not None and data.times.entry is not None
@@ -96,7 +96,7 @@ class NewRows:
         return scheme, self.completed(observed, Z, cluster, nuisances.regression), nuisances
 
     def own_outcomes(self) -> pd.Series:
-        """What the own treatments brought, with outcomes in place of censored or missing ones."""
+        """Return outcomes under the own treatments, completed where they are censored or missing."""
         fitted, regression = self.fitted, self.data.regression
         if fitted.offers_ is not None:
             scheme, observed, nuisances = self.judged()
@@ -122,7 +122,7 @@ class NewRows:
         return self.fitted.covariates_.matrix(self.data.X, self.data.W, n)
 
     def observed(self) -> StudyData:
-        """What was observed, with what the fit asked of times; arms are offers, if there are some.
+        """Return the observed data, with the fit's target of times; arms are offers, if there are some.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class NewRows:
 
 
 def known_at_fit(fitted: Any, Y: Any) -> dict[str, Any]:
-    """What a fit says of how columns of new rows are read; nothing of a study, which says it."""
+    """Return arguments that read columns of new rows as the fit did; none for a study, which says it."""
     if isinstance(Y, StudyLike):
         return {}
     if is_structured(Y):

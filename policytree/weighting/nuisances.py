@@ -378,7 +378,7 @@ class CrossFitted:
 
 
 def observation_table(Z: np.ndarray, arm: np.ndarray, n_arms: int) -> np.ndarray:
-    """What the probability depends on that an outcome is seen: covariates, and an indicator of every arm."""
+    """Stack the predictors of an outcome's being seen: covariates, and an indicator of every arm."""
     return np.hstack([Z, indicators(arm, n_arms)])
 
 

@@ -1,4 +1,4 @@
-"""What a fitted RewardEstimator draws of its nuisance models."""
+"""Plots of the nuisance models of a fitted RewardEstimator."""
 
 from __future__ import annotations
 

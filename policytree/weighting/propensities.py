@@ -44,7 +44,7 @@ def propensity_matrix(
     treatments : ndarray of shape (K,)
         Sorted labels.
     arm : str
-        What messages call one of them: "treatment" or "offer".
+        Name of one of them in messages: "treatment" or "offer".
     shares : ndarray of shape (K,), optional
         Shares of the rows that got them, for a message.
 

@@ -1,4 +1,4 @@
-"""What the arguments of RewardEstimator mean, checked; also for rows that are read in batches."""
+"""Checked meaning of RewardEstimator's arguments; also for rows that are read in batches."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def is_matched(estimator: Any) -> bool:
 
 
 def outcome_model(estimator: Any) -> Any:
-    """What learns outcomes: as ``model_regression`` says; by default of ``method="matching"``, matching.
+    """Choose the outcome learner: ``model_regression``; by default of ``method="matching"``, matching.
 
     Raises
     ------

@@ -162,7 +162,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
     model_study : "auto" or scikit-learn classifier
         P(the row is of the study | X, W), where ``fit`` is given a target; "auto" as for ``model_propensity``.
     max_target_weight : float > 1
-        What a row of the study counts for in the target, on average over the study one, is lowered to this where it is
+        The weight of a row of the study in the target, on average over the study one, is lowered to this where it is
         larger (``n_lowered_``, with an ``OverlapWarning`` if many).
 
     Attributes
@@ -182,8 +182,8 @@ class RewardEstimator(NuisancePictures, NestedParameters):
     n_clipped_ : int
         Rows with at least one propensity raised.
     outcome_ : Series of shape (n,)
-        What the rows' own treatments brought: Y itself where all is known; otherwise with the same conditional mean as
-        the target, if the model of events (outcomes) or that of censoring (missingness) is right. With a
+        Outcomes under the rows' own treatments: Y itself where all is known; otherwise with the same conditional mean
+        as the target, if the model of events (outcomes) or that of censoring (missingness) is right. With a
         target of other people: scores whose mean is what the study's way of assigning treatments would bring there.
     horizon_, target_ : float and str, or None
         Of times to an event.
@@ -201,7 +201,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
     uptake_ : DataFrame of shape (n, M), or None
         Out-of-fold probability of taking the second treatment under every offer.
     compliance_ : Series of shape (n,), or None
-        What the instrument changes about uptake, given the covariates, before small values were raised.
+        Effect of the instrument on uptake, given the covariates, before small values were raised.
     exclusion_bias_ : Series of shape (n,), or None
         By how much the second treatment's expected reward can be off, in units of the direct effect of offers on
         outcomes (:func:`policytree.evaluation.exclusion_sensitivity`).
@@ -271,7 +271,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         return out
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: all but the executor, whose workers stay with this process."""
+        """Pickle all but the executor, whose workers stay with this process."""
         return {**super().__getstate__(), "executor": None}
 
     @overload
@@ -681,10 +681,10 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         regression: PerTreatment | None = None,
         sample_weight: Column | None = None,
     ) -> pd.Series:
-        """What the own treatments of new rows brought: Y, with outcomes in place of censored or missing ones.
+        """Return outcomes under the own treatments of new rows: Y, completed where it is censored or missing.
 
-        The mean over rows is the value of the treatments that they got; see ``outcome_``. With an instrument, what they
-        brought beyond the first treatment.
+        The mean over rows is the value of the treatments that they got; see ``outcome_``. With an instrument, outcomes
+        are gains over the first treatment.
 
         Parameters
         ----------
@@ -875,7 +875,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         return {of: learner for of, learner in found.items() if learner is not None}
 
     def learners(self) -> list[tuple[str, str]]:
-        """What models are of, "treatment" or "outcomes", with each learner of a mixture of several."""
+        """List the learners of mixtures of several, each after what it predicts: "treatment" or "outcomes"."""
         mixtures = self._mixtures()
         return [(of, learner) for of in self.second_best_learners_ for learner in mixtures[of][0].learners]
 

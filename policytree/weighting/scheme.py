@@ -1,4 +1,4 @@
-"""What a weighting scheme is: a frozen value that turns outcomes and nuisances into an (n, K) matrix of rewards."""
+"""Weighting schemes: frozen values that turn outcomes and nuisances into an (n, K) matrix of rewards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policytree.weighting.study_data import StudyData
 
 @dataclass(frozen=True, slots=True)
 class Nuisances:
-    """What the schemes need to know about the world, estimated out of fold or given.
+    """Nuisances of the schemes, estimated out of fold or given.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ def _mean_score(model) -> np.ndarray:
 
 
 def _cached(estimator):
-    """What EconML keeps of its cross-fitted nuisance models."""
+    """Return EconML's cached predictions of its cross-fitted nuisance models."""
     cached = getattr(estimator, "_cached_values", None)
     if cached is None:
         raise InputError(f"{_name(estimator)} kept no scores; fit it with cache_values=True.")
@@ -117,7 +117,7 @@ def rewards_from(
     X : table of shape (n, p), optional
         Effect modifiers, as at the estimator's fit.
     sample_treatment_costs : optional
-        What treatments cost in the outcome's unit: a mapping from label, or an array of shape (K,) or (n, K).
+        Costs of treatments in the outcome's unit: a mapping from label, or an array of shape (K,) or (n, K).
 
     Returns
     -------

@@ -5,7 +5,7 @@ that keep rows from their own models also choose each learner's tuning (rounds o
 of the mixture, so that no inner cross-validation is needed.
 
 - Outcomes have five learners: a penalised linear model and boosted trees within each arm, and both over all arms, with
-  the arm among their columns. What arms share is learnt from all rows, what they do not from their own. The fifth, a
+  the arm among their columns. Common structure is learnt from all rows, the rest from the arm's own. The fifth, a
   ridge on hinges and products within each arm, finds curved confounding in a few hundred rows, where trees do not yet
   (``benchmarks/curved_confounding.py``).
 - Propensities have three: the arms' shares, a penalised multinomial logit and multinomial boosting. In a trial whose
@@ -103,7 +103,7 @@ class MissingFiller(TransformerMixin, BaseEstimator):
 
 
 def prepared() -> Pipeline:
-    """What linear learners see: missing values imputed, columns scaled; unfitted."""
+    """Make the unfitted pipeline before linear learners: missing values imputed, columns scaled."""
     return make_pipeline(MissingFiller(), CovariateScaler())
 
 
@@ -112,7 +112,7 @@ def prepared() -> Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class _Constant:
-    """What is predicted where all outcomes are the same."""
+    """Constant prediction where all outcomes are the same."""
 
     value: float
     n_stages: int
@@ -264,7 +264,7 @@ class Interactions(TransformerMixin, BaseEstimator):
         return np.hstack([Z, arms, *(Z * arm[:, None] for arm in arms.T)])
 
     def of_arms(self, Z: np.ndarray, arms: Iterable[int]) -> Iterator[np.ndarray]:
-        """What :meth:`transform` makes of all rows under one arm after the other, in an array that is used again."""
+        """Yield :meth:`transform` of all rows under one arm after the other, in an array that is used again."""
         Z = self.prepare_.transform(Z)
         (n, q), K = Z.shape, self.n_arms
         table, last = np.empty((n, q + K + q * K)), np.full(K, np.nan)
@@ -594,7 +594,7 @@ class OutcomeStack:
     learners: tuple[str, ...] = tuple(OUTCOME_LEARNERS)
 
     def fits(self, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
-        """What there is to fit: every learner in every fold."""
+        """List the fits: every learner in every fold."""
         K = observed.n_arms
         ZA, weight = np.column_stack([Z, observed.arm.astype(np.float64)]), observed.sample_weight
         return [
@@ -851,11 +851,11 @@ class PropensityStack:
     learners: tuple[str, ...] = tuple(PROPENSITY_LEARNERS)
 
     def fits(self, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
-        """What there is to fit: every learner in every fold."""
+        """List the fits: every learner in every fold."""
         return [self._fits_of(kind, FIRST_ROUNDS, Z, observed, plan) for kind in self.learners]
 
     def fits_again(self, fits: list[CrossFit], Z: np.ndarray, observed: StudyData) -> dict[int, FoldFits]:
-        """What has to be fitted anew, by its position: boosted trees of which more rounds than there are may be used.
+        """Return fits to repeat, by their position: boosted trees of which more rounds than there are may be used.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ def metric_columns(X: np.ndarray, categorical: np.ndarray, scale: np.ndarray, n_
         Numbers; a category as its position 0, 1, ... (values outside ``range(n_values)``, NaN included, match nothing).
     categorical : ndarray of shape (p,), bool
     scale : ndarray of shape (p,)
-        What one unit of distance is, for numbers.
+        Length of one unit of distance, for numbers.
     n_values : ndarray of shape (p,), int
         Number of categories.
 

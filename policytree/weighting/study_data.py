@@ -58,7 +58,7 @@ FEW_TREATMENTS = 20  # so many may be rare; more, if numbers or with fewer rows 
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """What moved people towards treatments without a bearing on outcomes otherwise: offers, lotteries, distances.
+    """Instrument that affects outcomes through treatment only: offers, lotteries, distances.
 
     Attributes
     ----------
@@ -124,13 +124,13 @@ class StudyData(StudyLike):
     propensity, regression : optional
         Known probabilities of treatment (of offers), and expected outcomes from elsewhere.
     sample_treatment_costs, budget_costs : mapping or array of shape (K,) or (n, K), or None
-        What treatments cost in the outcome's unit, and what they take of a budget.
+        Costs of treatments in the outcome's unit, and what they take of a budget.
     outcomes : mapping of name to column, or to (column, direction), or None
         Further outcomes.
     subgroups : table of shape (n, q), or None
         Columns of groups of people.
     direction, control, randomized, known_propensity, unit : optional
-        What the study says of its question.
+        The study's question, as it states it.
     """
 
     y: np.ndarray
@@ -241,7 +241,7 @@ class StudyData(StudyLike):
 
     @classmethod
     def read(cls, call: str, Y: Column | StudyLike, *, T: Column | None, X: Table | None, **columns: Any) -> StudyData:
-        """What a call is given: a study in the place of Y, or columns that one call may have without a study.
+        """Read a call's arguments: a study instead of Y, or columns that one call may have without a study.
 
         Raises
         ------
@@ -287,12 +287,12 @@ class StudyData(StudyLike):
 
     @property
     def what(self) -> str:
-        """What arms are: "treatment", or "offer" (:meth:`by_offer`)."""
+        """Name of an arm: "treatment", or "offer" (:meth:`by_offer`)."""
         return "treatment" if self.took is None else "offer"
 
     @property
     def assigned(self) -> str:
-        """What models of treatment are about: "treatment", or "the offer" where people may refuse what is assigned."""
+        """Target of models of treatment: "treatment", or "the offer" where people may refuse what is assigned."""
         return "treatment" if self.took is None and self.instrument is None else "the offer"
 
     @property
@@ -316,7 +316,7 @@ class StudyData(StudyLike):
         return float(y.min()), float(y.max())
 
     def received(self, rows: np.ndarray | None = None) -> Any:
-        """What rows (default: all) got, as ``T``: labels, or where several treatments were combined their columns."""
+        """Return ``T`` of rows (default: all): labels, or where several treatments were combined their columns."""
         labels = self.treatments[self.arm if rows is None else self.arm[rows]]
         if self.factors is None:
             return labels

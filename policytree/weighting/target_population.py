@@ -98,7 +98,7 @@ class DoublyRobustTarget:
         return np.where(study, residual, expected / target_share(observed))
 
     def weights(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
-        """What the residuals of the study's rows are multiplied by, (n,): ``odds n / n_t``; no sense for the others."""
+        """Return the weights of residuals of the study's rows, (n,): ``odds n / n_t``; meaningless for the others."""
         assert nuisances.ratio is not None
         return np.minimum(nuisances.ratio, self.max_target_weight) / (1.0 - target_share(observed))
 

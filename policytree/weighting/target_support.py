@@ -126,7 +126,7 @@ def target_support(
     ratio : ndarray of shape (n,)
         How often a row's covariates occur in the target, over how often in the study.
     largest : float
-        What larger ratios are lowered to.
+        Bound to which larger ratios are lowered.
     sampling_weight : ndarray of shape (n,), or None
     """
     w, n = np.ones(len(own)) if sampling_weight is None else sampling_weight, int(own.sum())

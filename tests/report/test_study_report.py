@@ -287,6 +287,10 @@ def test_a_tree_of_other_rewards_is_said_to_be_one(plain):
         "of doubly robust rewards (trees learnt from those by the method ipw)"
         in content.section("depth").blocks[0].text
     )
+    said = content.section("methods").blocks[0].text
+    assert "augmented inverse propensity weighting" in said and "with propensities known by design" in said
+    assert "These judge rules; the tree was learnt from rewards of the same rows by the method ipw." in said
+    assert "with the best mean of the rewards that it learnt from" in said and "best mean reward" not in said
 
 
 @pytest.mark.parametrize("effect", [0.0, 1.0])

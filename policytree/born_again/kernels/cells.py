@@ -1,8 +1,8 @@
 """The class of every cell, as the ensemble predicts it.
 
 For every feature and cell of it, a word of bits says which leaves of a tree can be reached: bits of all features
-together leave one leaf. Features are fixed one after the other, the last one fastest. What is fixed settles some trees:
-only one of their leaves is left, and its scores are added at once for all cells below. So few trees are left to be
+together leave one leaf. Features are fixed one after the other, the last one fastest. Fixed features settle some
+trees: one leaf of each is left, and its scores are added at once for all cells below. So few trees are left to be
 asked where most of the work is. And a slab of cells needs no work at all
 
 - if no leaves that the other trees can still add change the class: it is filled with it;
@@ -40,7 +40,7 @@ UNDECIDED = -1
 
 
 class Scores(NamedTuple):
-    """What an ensemble adds up, cell by cell."""
+    """Scores of an ensemble's leaves, and the leaves within reach of each cell."""
 
     cells: long_1d  # (p,)
     offset: long_1d  # (p,) where a feature's cells begin in
@@ -67,7 +67,7 @@ class Leads(NamedTuple):
 
 
 class Path(NamedTuple):
-    """What is known after the first features are fixed, by their number; work space."""
+    """Partial scores and reachable leaves by the number of features that are fixed; work space."""
 
     index: long_1d  # (p + 1,) which cell of the feature that is fixed last
     shared: long_3d  # (p + 1, T, W) leaves still within reach

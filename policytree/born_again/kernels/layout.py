@@ -1,4 +1,4 @@
-"""What the kernels of born-again trees share: the tuples that travel together, and the words used for them.
+"""Tuples and terms that the kernels of born-again trees share.
 
     cell       a product of intervals between neighbouring thresholds, one of every feature: it has one class
     box        a product of ranges of cells: feature j from lo[j] to hi[j], both included

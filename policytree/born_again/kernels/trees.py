@@ -29,7 +29,7 @@ FULL = -1
 
 
 class Values(NamedTuple):
-    """What was computed; arrays that an objective does not need are of length 0 or 1."""
+    """Depths and leaves of boxes; arrays that an objective does not need are of length 0 or 1."""
 
     objective: i8  # DEPTH: least depth; LEAVES: least leaves; BOTH: least leaves within a depth
     depths: bytes_1d

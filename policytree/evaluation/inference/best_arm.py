@@ -102,7 +102,7 @@ def compare_with_best(
         Rule minus each alternative, paired, all at one level.
     direction : {"maximize", "minimize"}
     candidates : tuple of str, optional
-        What :attr:`BestComparison.candidates` is to be; just the best estimate by default.
+        Sets :attr:`BestComparison.candidates`; just the best estimate by default.
 
     Returns
     -------

@@ -19,7 +19,7 @@ N_DRAWS = 200
 class HalfSamples:
     """Draws of half of the clusters, without replacement; the same ones every time it is iterated.
 
-    What is estimated on half of ``G`` clusters varies around the estimate on all of them as that one varies around the
+    An estimate on half of ``G`` clusters varies around the estimate on all of them as that one varies around the
     truth: a mean of ``m`` out of ``G`` has the variance ``(G - m) / (m G)`` times that between clusters, ``1 / G`` for
     ``m = G / 2``. So the standard deviation over draws is the standard error (for odd ``G`` after a factor). Iterate
     over it for the weights of the rows in each draw. Estimates that are taken on the same draws may be subtracted draw

@@ -28,7 +28,7 @@ _DRAWS = 14  # powers of two
 
 @dataclass(frozen=True, slots=True)
 class AgainstReference:
-    """What :func:`against_reference` shows.
+    """Treatments and rule shown better than the reference, by :func:`against_reference`.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class AgainstReference:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What :func:`rank_treatments` shows.
+    """The best treatment, and those it is shown better than, by :func:`rank_treatments`.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class _Law:
         return (drawn / error if error > 0 else np.zeros(len(drawn))), error
 
     def dunnett(self, arms: Sequence[str], alpha: float) -> float:
-        """What the largest of the treatments exceeds with probability ``alpha``."""
+        """Return the quantile that the largest of the treatments exceeds with probability ``alpha``."""
         if len(arms) == 1:
             return float(-ndtri(alpha))
         return float(np.quantile(self._largest(arms), 1 - alpha))
@@ -262,7 +262,7 @@ class _Law:
         return np.all([self.scores(rule, name)[0] > at for name in others], axis=0)
 
     def two_or_tree(self, best: str, rival: str, alpha: float, u: float) -> float:
-        """What two tied treatments differ by with probability ``alpha``, less that a tied rule beats both at ``u``."""
+        """Return the critical value of two tied treatments at ``alpha`` less the chance that a tied rule beats both."""
         wins = self._beats_all(self._tree, (best, rival), u)
         rest = np.abs(self.scores(best, rival)[0][~wins])
         return max(u, _exceeded(rest, alpha * len(wins) - wins.sum()))

@@ -44,9 +44,9 @@ class OfferRule(Shown):
     treatment : label
         The treatment that costs something per taker: the second in sorted order.
     offer_costs : DataFrame of shape (n, M)
-        What the offers cost, in the outcome's unit, taken or not.
+        Costs of the offers, in the outcome's unit, taken or not.
     treatment_cost : float
-        What everybody who takes the treatment costs, in the outcome's unit.
+        Cost of the treatment for everybody who takes it, in the outcome's unit.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class OfferRule(Shown):
         return parts if self.values is None else [*parts, self.values]
 
     def costs_text(self) -> str:
-        """What the values are net of, in words."""
+        """Say which costs the values are net of."""
         parts = [
             f"{label} {cost.mean():.4g}" + " on average" * bool(np.ptp(cost))
             for label, cost in self.offer_costs.items()
@@ -116,7 +116,7 @@ def offer_rule(
 ) -> OfferRule:
     """The best tree over offers (intention to treat), beside a tree over treatments that people may refuse.
 
-    Whoever decides can decide on offers only. What an offer brings needs no assumption on how it works, not even that
+    Whoever decides can decide on offers only. The value of an offer needs no assumption on how it works, not even that
     it works through the treatment: offers are what was assigned. A person under an offer costs what the offer costs,
     and ``treatment_cost`` more if they then take the treatment.
 
@@ -128,9 +128,9 @@ def offer_rule(
     propensity : optional
         Known probabilities of the offers.
     offer_costs : mapping, array of shape (M,) or (n, M), optional
-        What the offers cost, in the outcome's unit, whether they are taken or not; offers left out cost nothing.
+        Costs of the offers, in the outcome's unit, whether they are taken or not; offers left out cost nothing.
     treatment_cost : float
-        What everybody who takes the second treatment (in sorted order) costs, in the outcome's unit, under any offer.
+        Cost of the second treatment (in sorted order) for all who take it, in the outcome's unit, under any offer.
         Outcomes have to be numbers then.
     value : bool
         Whether to compute held-out values as well, which takes most of the time.

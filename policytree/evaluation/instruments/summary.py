@@ -188,7 +188,7 @@ class InstrumentSummary(Shown):
 def instrument_summary(
     estimator: Any, *, groups: Column | None = None, sample_weight: Column | None = None, level: float = 0.95
 ) -> InstrumentSummary:
-    """What offers do to uptake and outcomes, and the effect on those who follow them, with intervals.
+    """Estimate effects of offers on uptake and outcomes, and the effect on those who follow them, with intervals.
 
     The scores of offers are those of the fit: doubly robust, cross-fitted, on its own rows. Without covariates the
     effect is that of two-stage least squares.

@@ -1,4 +1,4 @@
-"""What every treatment is worth in every leaf: estimates, their covariance, and the table that is made of them."""
+"""The value of every treatment in every leaf: estimates, their covariance, and their table."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def honest_leaf_summary(
 ) -> HonestLeaves:
     """Fit a tree to some rows and summarise its leaves on the others, which did not influence it.
 
-    What is said of the leaves, and of the tree, holds for this very tree: intervals cover without any further
+    Estimates of the leaves, and of the tree, hold for this very tree: intervals cover without any further
     assumption on how it was found (Athey and Imbens 2016 call such trees honest). The price is that fewer rows choose.
 
     Outcomes of two values get intervals that are at least as wide as score intervals of shares (Wilson 1927), unless
@@ -182,7 +182,7 @@ def honest_leaf_summary(
     limits = _limits_of_shares(seen)
     if limits is not None and seen.sample_treatment_costs is None:
         leaf, judging_weight = fitted.apply(x), weight
-        if seen.study is not None:  # what is known of a treatment comes from the study, weighted to the target
+        if seen.study is not None:  # treatments are observed in the study alone: weight its rows to the target
             of_study = seen.study[rows]
             ratio = getattr(fitted, "reward_estimator_", fitted).predict_target_ratio(**data.covariates(rows))[of_study]
             leaf, rows = leaf[of_study], rows[of_study]

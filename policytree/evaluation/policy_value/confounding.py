@@ -27,12 +27,12 @@ Nuisances = tuple[pd.DataFrame, pd.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What a verdict says, and how far that moves where a covariate is hidden.
+    """A verdict's estimate, and how far it moves where a covariate is hidden.
 
     Attributes
     ----------
     what : str
-        What is estimated, such as "policy tree - always drug".
+        Name of the estimate, such as "policy tree - always drug".
     estimate : float
         Held out, in the outcome's unit.
     moved : mapping of str to float
@@ -77,7 +77,7 @@ def hidden(
     ----------
     verdict : Verdict
     rules : sequence of mapping of str to Rule
-        What every rule of the table gives the judged rows, repetition by repetition.
+        Treatments of the judged rows by every rule of the table, repetition by repetition.
     judged : ndarray
         Positions of these rows.
     seen : StudyData
@@ -125,7 +125,7 @@ def hidden(
 
 
 def codes_of(labels: np.ndarray, policy: np.ndarray, tree: str) -> dict[str, Rule]:
-    """What the rules that a verdict may name give these rows; ``policy``: labels that the tree gives."""
+    """Assign these rows by every rule that a verdict may name; ``policy``: labels that the tree gives."""
     constant = {f"always {label}": np.full(len(policy), k) for k, label in enumerate(labels)}
     return {tree: pd.Index(labels).get_indexer(pd.Index(policy)), STATUS_QUO: None, **constant}
 

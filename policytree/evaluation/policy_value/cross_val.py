@@ -127,7 +127,7 @@ def cross_val_policy_value(
     "split"
         One part in ``cv`` (a half by default) judges a rule learnt from the rest; simplest, and as wide.
 
-    What is estimated is the mean true value of the rules as trained, each weighted by the rows it is judged on. The
+    The estimand is the mean true value of the rules as trained, each weighted by the rows it is judged on. The
     rule learnt from all rows, the one to show, is another one: fit ``estimator`` on the same rows beforehand, and the
     table says how far it agrees with the rules that were judged.
 
@@ -436,7 +436,7 @@ def _assembled(judged: list[Judged], data: Data, validation: Validation, names: 
 def _further_scores(
     judged: list[Judged], whole, own: str, policy, plug_in, rivals: Mapping[str, np.ndarray], treatments
 ) -> dict[str, dict[str, np.ndarray]]:
-    """What every rule brings every judged row by further outcomes."""
+    """Score every rule on every judged row by further outcomes."""
     out = {}
     for name in judged[0].further:
         rewards = whole(j.further[name] for j in judged)

@@ -1,4 +1,4 @@
-"""What rules that are settled are worth on rows that had no part in them, side by side."""
+"""Values of settled rules on rows that had no part in them, side by side."""
 
 from __future__ import annotations
 

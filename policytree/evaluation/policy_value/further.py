@@ -20,7 +20,7 @@ from policytree.evaluation.policy_value.rule_names import POLICY, fixed_rules
 from policytree.evaluation.policy_value.validation import Validation
 from policytree.weighting.study_data import StudyData
 
-WITHOUT_LIMITS = "tree without limits"  # a rival: what limits on outcomes and groups cost, held out
+WITHOUT_LIMITS = "tree without limits"  # a rival: it shows the held-out cost of limits on outcomes and groups
 
 
 def further_values(
@@ -58,7 +58,7 @@ class JudgedGroups:
     policies : sequence of ndarray of shape (n_judged,)
         Treatments by the rule, in every repetition.
     scores : sequence of ndarray of shape (n_judged,)
-        What the rule brings, in every repetition.
+        Scores of the rule, in every repetition.
     judge : callable
         See :class:`Judging`.
     """
@@ -96,7 +96,7 @@ class JudgedGroups:
         return frame
 
     def gaps(self, constraints: Sequence[Constraint], level: float) -> tuple[GroupGap, ...]:
-        """What groups of limited columns differ by, every two of them; intervals hold for all of a limit at once."""
+        """Compare every two groups of limited columns; intervals hold for all of a limit at once."""
         out: list[GroupGap] = []
         for each in constraints:
             if measures := each.measures(self.treatments, self.policies, self.scores):
@@ -150,7 +150,7 @@ def held_out_groups(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupGap:
-    """What two groups of people differ by, under a rule.
+    """Difference between two groups of people under a rule.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ def gap_statement(gaps: Sequence[GroupGap]) -> str:
 
 
 def several_outcomes(n_further: int) -> str:
-    """What looking at several outcomes does to intervals."""
+    """Say what intervals of several outcomes cover."""
     return (
         f"Several outcomes are looked at ({n_further + 1}, with the main one), each by an interval of its own: of "
         "twenty such intervals, one misses its target on average. The verdict is about the main outcome alone."
@@ -217,7 +217,7 @@ def several_outcomes(n_further: int) -> str:
 
 
 class Repeated(Protocol):
-    """What is read here of one repetition of a cross-validation (``tables.Repetition``)."""
+    """The part of one repetition of a cross-validation (``tables.Repetition``) that is read here."""
 
     @property
     def further(self) -> Mapping[str, Mapping[str, np.ndarray]]:

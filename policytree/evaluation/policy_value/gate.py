@@ -24,9 +24,9 @@ class Gate:
         Supported: nothing speaks against it. Assumed: no data can test it. Fragile: the verdict holds only if
         something does that the data do not show. Cannot be said: the data speak against it; the verdict is withheld.
     reason : str
-        What was found; a clause without a full stop.
+        The finding; a clause without a full stop.
     remedy : str
-        What to do, as a sentence; "" where the gate is passed.
+        The action to take, as a sentence; "" where the gate is passed.
 
     Examples
     --------

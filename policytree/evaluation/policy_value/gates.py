@@ -46,12 +46,12 @@ FEWEST_EXPECTED = 5.0  # of an arm, for a chi-squared statistic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What gates are computed from.
+    """Inputs of the gates.
 
     Attributes
     ----------
     seen : StudyData
-        What was observed, of all rows.
+        Observed data of all rows.
     direction : Direction
         Which outcomes are better, and how that is known.
     check : StudyCheck
@@ -63,11 +63,11 @@ class Evidence:
     drawn : bool
         Whether treatments were drawn by lot, so that nothing but chance decided about them.
     rule : str or None
-        What the verdict recommends before the gates.
+        The verdict's recommendation before the gates.
     opinions : tuple of SecondOpinion
         The verdicts by other models, before the gates.
     hidden : Hidden or None
-        What moves where covariates are hidden.
+        Changes of the estimate where covariates are hidden.
     """
 
     seen: StudyData

@@ -23,7 +23,7 @@ from policytree.evaluation.policy_value.tables import PolicyValueTable
 
 @dataclass(frozen=True, slots=True)
 class GivenEffect:
-    """What a treatment brings those whom rules learnt without them give it.
+    """Effect of a treatment on the people who get it from rules learnt without them.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def _mean(values: PolicyValueTable, columns: Sequence[np.ndarray]) -> float:
 
 
 def _other(values: PolicyValueTable, own: str) -> str:
-    """What a treatment is compared with: the reference, else the best other single treatment by its estimate."""
+    """Choose the comparison of a treatment: the reference, else the best other single treatment by its estimate."""
     reference = values.verdict.reference
     if reference is not None and reference != own and reference in values.estimates:
         return reference

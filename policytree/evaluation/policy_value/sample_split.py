@@ -65,7 +65,7 @@ class HeldOutRewards(Shown):
     estimator: Any
 
     def predicted_gain(self, treatment: Any, baseline: Any) -> pd.Series:
-        """What ``treatment`` is predicted to gain over ``baseline``, (m,): larger is better, whatever the direction.
+        """Predict the gain of ``treatment`` over ``baseline``, (m,): larger is better, whatever the direction.
 
         Raises
         ------
@@ -97,9 +97,8 @@ def held_out_rewards(
 ) -> HeldOutRewards:
     """Fit to some rows; estimate rewards and predict outcomes of the others with the fitted models.
 
-    What rankings (:func:`policytree.evaluation.rank_average_treatment_effect`) and cost curves
-    (:func:`policytree.evaluation.qini_curve`) need to be honest: predictions to plan with, and scores that had no part
-    in them.
+    Honest rankings (:func:`policytree.evaluation.rank_average_treatment_effect`) and cost curves
+    (:func:`policytree.evaluation.qini_curve`) need both: predictions to plan with, and scores that had no part in them.
 
     Parameters
     ----------

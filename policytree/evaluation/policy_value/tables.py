@@ -43,7 +43,7 @@ OPTIMISM = (
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Repetition(Shown):
-    """What one draw of the folds gave, for the judged rows.
+    """Results of one draw of the folds, for the judged rows.
 
     Attributes
     ----------
@@ -56,14 +56,14 @@ class Repetition(Shown):
     rewards : DataFrame of shape (n_judged, K)
         Rewards, net of treatment costs, by nuisances that saw neither the row nor its cluster.
     scores : mapping of str to ndarray of shape (n_judged,)
-        What every rule of the table brings every row.
+        Scores of every row under every rule of the table.
     trees : tuple
         The fitted tree of every refit (``policy_tree_`` of the estimator, or the estimator if it has none).
     judgements : mapping of str to tuple of Judgement
         For every rule that is learnt, what each refit brings the rows that chose it and those that judge it; empty if
         the estimator does not show the rewards it learnt from.
     further : mapping of str to mapping of str to ndarray of shape (n_judged,)
-        What every rule brings every row by further outcomes.
+        Scores of every row under every rule by further outcomes.
     support : Support or None
         Estimated chances of treatment in the first refit; None where they were known.
     """
@@ -102,13 +102,13 @@ class PolicyValueTable(Shown):
     direction : {"maximize", "minimize"}
         Which way outcomes are better; signs are never turned.
     repetitions : tuple of Repetition
-        What each draw of the folds gave.
+        Results of each draw of the folds.
     judged : ndarray of shape (n_judged,)
         Positions of the rows that were judged: all in cross-fitting, fewer otherwise.
     validation : Validation
         How rows were held out.
     observed : StudyData
-        What was observed, of all rows.
+        Observed data of all rows.
     agreement : float or None
         If the estimator was fitted on these rows beforehand: the share (of weight) of judged rows to which that rule,
         the one you would show, gives the same treatment as the rules that are judged here. None otherwise.
@@ -305,7 +305,7 @@ class PolicyValueTable(Shown):
         return f"{size_text(judged)}, {study.sum():,} of the study and {(~study).sum():,} of the target"
 
     def statements(self) -> tuple[str, ...]:
-        """What the numbers are of, in sentences: the best treatment, the rules judged, the rule shown."""
+        """Describe the numbers in sentences: the best treatment, the rules judged, the rule shown."""
         refits = len(self.trees)
         rules = "one rule was learnt" if refits == 1 else f"{refits} rules were learnt"
         judged = "judged" if refits == 1 else "each judged"
@@ -333,7 +333,7 @@ class PolicyValueTable(Shown):
         return tuple(lines)
 
     def optimism_statements(self) -> tuple[str, ...]:
-        """What rules seemed to be worth on the rows that chose them, in a sentence each."""
+        """State the value of each rule on the rows that chose it, in a sentence each."""
         digits, lines = self.digits, []
         for rule, found in self.optimism.items():
             gap = found.difference

@@ -30,13 +30,13 @@ class TrialPlan(Shown):
     Attributes
     ----------
     against : str
-        What the rule is compared with, such as "always placebo".
+        Comparison of the rule, such as "always placebo".
     gain : Estimate
         Held-out value of the rule less that of ``against``, per person of all.
     differing : float
         Share of people whom the rule treats otherwise.
     power, level : float
-        What was asked for.
+        As asked for.
     designs : DataFrame
         A row for each design: "everybody" is randomised, or only "those treated otherwise", whose mean difference is
         the gain over their share. ``per_arm``: people in each of two arms of equal size; ``screened``: people who are

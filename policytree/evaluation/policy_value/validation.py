@@ -18,7 +18,7 @@ REPEATED, SEQUENTIAL, SPLIT = "repeated", "sequential", "split"
 ADAPTIVE = "adaptive"
 N_REPEATS = 5
 FEWEST_REPEATS = 3  # before these, the variance between repetitions is hardly known
-SMALL_SHARE = 0.1  # of the variance: what repetitions move less than this needs no further ones
+SMALL_SHARE = 0.1  # of the variance: no further repetitions where they move it less than this
 DEFAULT_CV = {REPEATED: 5, SEQUENTIAL: 5, SPLIT: 2}
 
 
@@ -117,7 +117,7 @@ class Validation:
         return repeated_estimate(estimates, folds, value_factor(folds, len(estimates)))
 
     def describe(self, n_done: int) -> str:
-        """What was done, in words."""
+        """Describe the validation in words."""
         folds = self.plans[0].n_folds
         if self.kind == SEQUENTIAL:
             blocks = folds - self.first_judged
@@ -138,7 +138,7 @@ def fewest_rows(kind: str, outer: int, inner: int) -> int:
     validation and in a split about half of the rows must.
     """
     needed = max(outer, inner) if kind == REPEATED else 2 * inner + 1
-    while needed - -(-needed // outer) < inner:  # what the largest part leaves
+    while needed - -(-needed // outer) < inner:  # the rows that the largest part leaves
         needed += 1
     return needed
 
@@ -152,7 +152,7 @@ def refuse_small_arms(seen: StudyData, needed: int, folds: str, lower: str, wher
     needed : int
         :func:`fewest_rows`.
     folds, lower, where : str
-        What messages call the folds that need them, what to lower, and where treatments stand (" of column 'arm'").
+        Words of messages: folds that need them, what to lower, and where treatments stand (" of column 'arm'").
 
     Raises
     ------

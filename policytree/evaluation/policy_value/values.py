@@ -1,4 +1,4 @@
-"""What a policy is worth, or costs, on given rewards: values and paired differences."""
+"""Values and costs of a policy on given rewards, and paired differences."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Gain(Shown):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a verdict calls the learnt rule and what it is compared with.
+    """Names that a verdict uses for the learnt rule and its comparisons.
 
     Attributes
     ----------
@@ -157,9 +157,9 @@ class Verdict(Shown):
     ranking : Ranking or None
         Where there is no reference: which treatments the one of the best estimate is shown better than.
     gates : tuple of Gate
-        What the verdict rests on: every gate (:mod:`policytree.evaluation.policy_value.gate`), those passed too.
+        All gates of the verdict (:mod:`policytree.evaluation.policy_value.gate`), those passed too.
     words : Words
-        What its sentence calls rules, and the unit of the outcome.
+        Names of rules in its sentence, and the unit of the outcome.
     in_words : str
         The tree that was learnt from all rows, as a sentence; "" if it is not known.
     changed : float or None
@@ -231,12 +231,12 @@ class Verdict(Shown):
 
     @property
     def assumption(self) -> str:
-        """What the verdict rests on and no data can show, in a sentence; "" where treatments were drawn by lot."""
+        """Assumptions of the verdict that no data can show, in a sentence; "" where treatments were drawn by lot."""
         return " ".join(f"{gate.reason[:1].upper()}{gate.reason[1:]}." for gate in self.gates if gate.state == ASSUMED)
 
     @property
     def proposal(self) -> str:
-        """What to do, without a number."""
+        """The action to take, without a number."""
         if self.use_tree:
             return f"Use the {self.words.rule}{self._rule}"
         if self.reason in (Reason.TREATMENT_BETTER, Reason.TREATMENT_BEST):
@@ -253,14 +253,14 @@ class Verdict(Shown):
 
     @property
     def recommendation(self) -> str:
-        """What to do and what that brings, without how strong the evidence is."""
+        """The action to take and its gain, without the strength of the evidence."""
         if self.reason is Reason.UNCLEAR:
             return self.proposal
         return " ".join([self._sentence(), *self._rests_on()])
 
     @property
     def gain(self) -> Gain | None:
-        """What the rule to use brings over the one it is compared with; None where nothing is shown better."""
+        """Gain of the rule to use over the one it is compared with; None where nothing is shown better."""
         if self.use_tree:
             return self.tree
         return self.treatment if self.reason in (Reason.TREATMENT_BETTER, Reason.TREATMENT_BEST) else None
@@ -330,7 +330,7 @@ class Verdict(Shown):
         return self._than(self.reference or "")
 
     def _than(self, rule: str) -> str:
-        """What a value is compared with: "under placebo", "what people got"."""
+        """Name the comparison of a value: "under placebo", "what people got"."""
         if rule == self.reference:
             named = self._of_reference
             return named if named == "what people got" else f"under {named}"
@@ -490,7 +490,7 @@ class SecondOpinion:
     about : str
         The same in words: "treatment", "the offer", "outcomes".
     model : str
-        What they are, in words.
+        Their kind, in words.
     verdict : Verdict
     """
 
@@ -518,7 +518,7 @@ class Rules:
     ----------
     tree : str
     status_quo : str or None
-        What people got; None where treatments were drawn by lot, so that nobody gets that mixture.
+        The treatments that people got; None where these were drawn by lot, so that nobody gets that mixture.
     arms : tuple of str
         "always <treatment>" for every treatment.
     control : str or None

@@ -199,7 +199,7 @@ def _control(course: Course, control: Sequence[Any], rules: dict[str, Rules]) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
-    """What one refit gave.
+    """Results of one refit.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class _Judged:
     chances : tuple of ndarray of shape (n_test, K)
         Probabilities of their treatments at every stage.
     choices : tuple of ndarray of shape (n_test,), int
-        What its regime gives the people who judge at every stage; -1 where they were not eligible.
+        Treatments of the people who judge by its regime, at every stage; -1 where they were not eligible.
     warnings : tuple of WarningMessage
     """
 
@@ -237,7 +237,7 @@ def _refit(regime: TreatmentRegime, fit: Fit, *, course: Course, rules: Mapping[
 
 
 def decisions_of(regime: TreatmentRegime, course: Course) -> tuple[np.ndarray, ...]:
-    """What a regime gives people at every stage, by position; -1 where they were not eligible."""
+    """Decide for people at every stage, by position of the treatment; -1 where they were not eligible."""
     out = []
     for s, each in enumerate(course.decisions):
         codes = np.full(course.n, -1, dtype=np.int64)

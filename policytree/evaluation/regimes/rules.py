@@ -21,7 +21,7 @@ def is_randomized(course: Course) -> bool:
 
 
 def only_at(name: str) -> str:
-    """What the rule of somebody is called who decides at one stage only."""
+    """Name the rule that decides at one stage only."""
     return f"decide at {name} only"
 
 

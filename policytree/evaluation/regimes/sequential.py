@@ -1,4 +1,4 @@
-"""What any sequence of rules brings held-out people, by scores whose models were fitted without them."""
+"""Values of any sequence of rules on held-out people, by scores whose models were fitted without them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TREE, ARM, OBSERVED, Q_LEARNING, WEIGHTED, ONCE = "tree", "arm", "observed", "q-
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is done at one stage.
+    """Rule of one stage.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class SequentialScores:
         return self._chosen(s, rule, later, learn), self._chosen(s, rule, later, judge)
 
     def _chosen(self, s: int, rule: Rule, later: Rules, side: Side) -> np.ndarray:
-        """What a fixed treatment, or a tree that is not the regime's, gives the people of one side."""
+        """Assign the people of one side by a fixed treatment, or by a tree that is not the regime's."""
         if rule.kind == ARM:
             codes = np.full(len(side.rows), rule.arm)
         else:
@@ -185,14 +185,14 @@ class SequentialScores:
         return out
 
     def _outcomes(self, s: int, later: Rules) -> tuple[np.ndarray, np.ndarray]:
-        """What stage ``s`` and the later rules bring both sides."""
+        """Sum the outcome of stage ``s`` and the values of the later rules, for both sides."""
         after = self._both(later)
         return self.train.decisions[s].outcome + after[0], self.test.decisions[s].outcome + after[1]
 
     def _as_observed(
         self, s: int, later: Rules, outcomes: tuple[np.ndarray, np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What people got brought them, net of costs; completed where they were lost."""
+        """Return outcomes under the treatments that people got, net of costs; completed where people were lost."""
         sides, own = self._sides[s], [outcome.copy() for outcome in outcomes]
         if any(np.isnan(outcome[side.rows]).any() for outcome, side in zip(outcomes, sides, strict=True)):
             model = self._stage_scores(later).model

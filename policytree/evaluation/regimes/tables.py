@@ -51,7 +51,7 @@ class RegimeValueTable(Shown):
         The regime against the best rule that decides at one stage only; None for one stage.
     direction : {"maximize", "minimize"}
     scores : tuple of mappings of str to ndarray of shape (n_judged,)
-        What every rule brings every judged person, one per repetition.
+        Scores of every judged person under every rule, one mapping per repetition.
     sequences : DataFrame
         How many people followed each fixed sequence, with their effective sample size.
     unknown : tuple of str
@@ -125,7 +125,7 @@ class RegimeValueTable(Shown):
         return rule_frame(self.estimates, self.differences)
 
     def statements(self) -> tuple[str, ...]:
-        """What the numbers say and what they are of, in sentences."""
+        """State the results, and the people and rules they are of, in sentences."""
         lines = [self.against_best.statement(self.digits, "Regime", "fixed sequence")]
         if self.against_once is not None:
             lines.append(self.against_once_text())

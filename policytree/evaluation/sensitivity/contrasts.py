@@ -49,7 +49,7 @@ class Contrast:
 
     @property
     def what(self) -> str:
-        """What is bounded, in words."""
+        """The bounded quantity, in words."""
         return "policy - baseline" if self.against_baseline else "value of the policy"
 
     @property
@@ -112,7 +112,7 @@ def make_contrast(
 
 
 def _observed(Y, T, propensity, groups, sample_weight) -> tuple[StudyData, np.ndarray]:
-    """What was observed, and propensities in its order of treatments."""
+    """Read the observed data, and propensities in its order of treatments."""
     known = None
     frame = as_pandas(propensity)
     if frame is not None:  # as RewardEstimator.propensity_: raised to a floor, rows need not sum to one

@@ -31,14 +31,14 @@ from policytree.exceptions import InputError, quoted
 class BoundedBias:
     """A gain whose bias is bounded: at most so much a person.
 
-    What people of the covariates x gain by a rule over another is off by b(x), of which only
+    The gain of a rule over another, for people of the covariates x, is off by b(x), of which only
     ``|b(x)| <= size * exposure(x)`` is known. The gain then lies between its estimate less and plus ``size`` times the
     mean exposure. No narrower bounds hold, since b may have either sign wherever the rules differ.
 
     Attributes
     ----------
     gains : list of ndarray of shape (n,)
-        What the rule brings every row beyond the other, one array per repetition of a cross-fitting.
+        Gain of every row under the rule over the other, one array per repetition of a cross-fitting.
     exposures : list of ndarray of shape (n,)
         Largest bias of every row, in units of ``size``; 0 where both rules agree.
     combine : function of a list like ``gains`` to an Estimate
@@ -99,7 +99,7 @@ class ComplierEffect:
     numerator : BoundedBias
         The contrast of offers of outcomes.
     uptake : ndarray of shape (n,)
-        That of uptake.
+        The contrast of offers of uptake.
     options : dict
         groups, sample_weight and level.
     """
@@ -154,7 +154,7 @@ class ExclusionSensitivity(Shown):
         By how much the estimate moves per unit of the direct effect, at most. With two offers and rewards of
         compliers, the share of people whom the rules treat differently.
     what : str
-        What is bounded.
+        The bounded quantity.
     rows : str
         "held out", or "training rows": then numbers flatter the policy, and there are no intervals.
     held_out_by : str
@@ -247,7 +247,7 @@ class ExclusionSensitivity(Shown):
         return [*lines, *held_out_note(self.held_out_by)]
 
     def statements(self) -> tuple[str, ...]:
-        """What the offers would have to do by themselves, in sentences."""
+        """State the direct effect of offers that would overturn the result, in sentences."""
         if np.isinf(self.gamma):
             return ("The rules treat everybody alike, so no direct effect of the offers bears on their difference.",)
         digits = decimals([self.estimate.standard_error]) + 1

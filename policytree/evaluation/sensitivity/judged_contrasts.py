@@ -1,4 +1,4 @@
-"""What a sensitivity analysis is of: a fixed rule, or the learnt rules of a held-out table, by repetitions."""
+"""Subjects of a sensitivity analysis: a fixed rule, or the learnt rules of a held-out table, by repetitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class JudgedContrasts:
 
     @property
     def first(self) -> Contrast:
-        """That of the first repetition: rows, clusters and weights are those of all."""
+        """Contrast of the first repetition; its rows, clusters and weights are those of all."""
         return self.contrasts[0]
 
     def repetitions(self, level: float) -> Repetitions:

@@ -175,7 +175,7 @@ class Benchmark(Shown):
     ----------
     name : str
     outcome_gain : float
-        What it explains of the outcome, as a share of what is left unexplained with it: the rise in R2 over one minus
+        Explained share of the outcome, relative to what is left unexplained with it: the rise in R2 over one minus
         R2. At least 0.
     treatment_gain : float
         By how much it raises the mean square of the weights (the Riesz representer), as a share of that without it. At
@@ -235,7 +235,7 @@ class OmittedVariableBounds(Shown):
         The smallest ``cf_y = cf_d`` at which the bounds (the interval) hold zero, 0 to 1; for an advantage, else NaN.
         The second is NaN on the rows that chose the policy.
     what : str
-        What is bounded.
+        The bounded quantity.
     rows : str
         "held out", or "training rows": then numbers flatter the policy, and there are no intervals.
     held_out_by : str
@@ -366,7 +366,7 @@ class OmittedVariableBounds(Shown):
         return [*lines, *held_out_note(self.held_out_by), *self.statements()]
 
     def statements(self) -> tuple[str, ...]:
-        """What an omitted variable would have to explain, in sentences; none for a value."""
+        """State how much an omitted variable would have to explain, in sentences; none for a value."""
         if np.isnan(self.robustness_value):
             return ()
         text = f"To bring the difference to zero it must explain {self.robustness_value:.1%} of both"

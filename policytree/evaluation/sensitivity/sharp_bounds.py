@@ -17,7 +17,7 @@ MOST_BINS, FEWEST_ROWS = 10, 50  # bins of similar predictions, and rows of an a
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tails:
-    """What is known of outcomes' quantiles at some level tau, given covariates.
+    """Quantiles of outcomes at a level tau, given covariates, with their losses.
 
     Attributes
     ----------

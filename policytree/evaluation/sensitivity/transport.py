@@ -30,7 +30,7 @@ class TransportSensitivity(Shown):
     Attributes
     ----------
     gain : Estimate
-        What the policy gains over the baseline in the target, larger being better, if effects given covariates are the
+        Gain of the policy over the baseline in the target, larger being better, if effects given covariates are the
         same in study and target.
     changed : Estimate
         Share of the target to whom policy and baseline give different treatments.
@@ -115,7 +115,7 @@ def transport_sensitivity(
 
     *People differ.* If people with the same covariates are up to ``odds`` times as likely (or as unlikely) to be of the
     target, relative to the study, whatever their outcomes, the mean outcome under a treatment lies between ``m -+ (1 -
-    1 / odds) c``, where ``c`` is the mean distance to ``m`` of the share ``1 / (1 + odds)`` of extreme outcomes. That
+    1 / odds) c``, where ``c`` is the mean distance to ``m`` of the share ``1 / (1 + odds)`` of extreme outcomes. This
     mean is estimated by residuals beyond a quantile, weighted to the target; by a wrong quantile the bound is too wide,
     never too narrow. Both treatments may be as bad as that at once, since nobody knows how their outcomes go together.
 
@@ -288,7 +288,7 @@ class _Extremes:
         return cls(np.where(of_policy, -residual, residual), weight, each, np.where(of_policy, 0, 1))
 
     def at(self, odds: float) -> np.ndarray:
-        """What the rows take from the gain, (n,), at most; mean over all rows."""
+        """Return the contributions of rows to the largest loss of gain, (n,); the loss is their mean over all rows."""
         out = np.zeros(len(self.weight))
         for part in (0, 1):
             rows = np.flatnonzero((self.weight > 0) & (self.part == part))

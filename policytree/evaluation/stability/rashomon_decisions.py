@@ -122,7 +122,7 @@ class Decisions:
 
 
 def decide(problem: Problem, found: TiedTrees, weight: np.ndarray) -> Decisions:
-    """What every listed tree gives to every row of the problem, by row bits; equal ones are one."""
+    """Assign every row of the problem by every listed tree, by row bits; equal decisions are merged."""
     first, group = equal_rows(problem.data)
     codes, K = problem.data.codes[:, first], problem.losses.shape[1]
     bits = _RowBits(codes, found, max((K - 1).bit_length(), 1))

@@ -1,4 +1,4 @@
-"""What near-ties have in common: decisions, people, columns, the simplest of them; as tables and in words."""
+"""Common parts of near-ties: decisions, people, columns, the simplest of them; as tables and in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = 8  # columns in the text
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """What doing without some columns costs.
+    """Cost of leaving out some columns.
 
     Attributes
     ----------
@@ -73,10 +73,10 @@ class NearTies(Shown):
     epsilon : float or None
         None if a slack was given.
     relative_to : {"objective", "gain"}
-        What epsilon is a share of: the best objective, or its gain over the best single leaf.
+        Base of the share epsilon: the best objective, or its gain over the best single leaf.
     max_depth : int
     decided : Decisions
-        What the listed trees give to the rows.
+        Treatments of the rows by the listed trees.
     simplest : Tree
         Of all near-ties (of the listed, if the count was stopped) the one with the fewest leaves, then the fewest
         columns, then the best objective.
@@ -156,7 +156,7 @@ class NearTies(Shown):
         }).rename_axis("decision")  # fmt: skip
 
     def policy(self, decision: int = 0) -> np.ndarray:
-        """What a decision function gives to every row of positive weight, in the user's labels; shape (n,)."""
+        """Assign every row of positive weight by a decision function, in the user's labels; shape (n,)."""
         labels = np.array(self.trees.actions, dtype=object)
         return labels[self.decided.actions(range(self.n_decisions)[decision])[self.decided.group]]
 
@@ -222,7 +222,7 @@ class NearTies(Shown):
         return np.flatnonzero(~self.trees.asks[:, positions].any(axis=1))
 
     def without(self) -> pd.DataFrame:
-        """What doing without columns costs, as asked by ``without=``.
+        """Tabulate the costs of leaving out columns, as asked by ``without=``.
 
         Returns
         -------
@@ -251,7 +251,7 @@ class NearTies(Shown):
         return (*lines, *map(self._exclusion, self.exclusions))
 
     def _decided(self, unit: str) -> str:
-        """What the listed trees are as decisions."""
+        """Describe the listed trees as decisions."""
         people = counted(len(self.decided.group), unit)
         if self.n_decisions == 1:
             return f"They are one and the same decision on {people}."

@@ -41,12 +41,12 @@ from policytree.weighting.study_data import StudyData
 
 BEST = "the best single treatment"
 TREE = "tree"
-OF_FIT = ("T", "sample_weight", "sample_treatment_costs")  # what the search for near-ties takes beside X
+OF_FIT = ("T", "sample_weight", "sample_treatment_costs")  # arguments of the search for near-ties beside X
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleGain:
-    """What a rule gains over the baseline, by the rows that judge.
+    """Gain of a rule over the baseline, by the rows that judge.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class SurestRule(Shown):
         ``standard_error``, ``lower``, and ``differs``: the share of the judging people (of weight) whom it treats
         otherwise than the tree of largest value.
     over : str
-        What gains are over: "the best single treatment" or "always <control>".
+        Baseline of the gains: "the best single treatment" or "always <control>".
     level : float
         ``lower`` is the lower end of intervals of this level that hold together: all bounds are right with a
         probability of ``1 - (1 - level) / 2``.
@@ -154,7 +154,7 @@ class SurestRule(Shown):
         return to_json(self.tree)
 
     def statements(self) -> tuple[str, ...]:
-        """What is shown, and by which rows, in sentences."""
+        """State the gains that are shown, and the rows that show them, in sentences."""
         digits = decimals([self.surest.standard_error, self.largest.standard_error])
         wrong, rules = 100 * (1 - self.level) / 2, counted(len(self.candidates), "candidates")
         if self.shown:
@@ -345,7 +345,7 @@ def surest_rule(
 
 
 def _name(number: int, tree: Tree) -> str:
-    """What a candidate is called."""
+    """Name a candidate."""
     return f"always {tree.actions[tree.action[0]]}" if tree.n_leaves == 1 else f"{TREE} {number}"
 
 

@@ -1,4 +1,4 @@
-"""What recurred over resamples: splits, thresholds, each person's treatment; as tables and in words."""
+"""Recurrence over resamples: splits, thresholds, each person's treatment; as tables and in words."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PolicyStability(Shown):
     splits : tuple (one per resample) of tuples of Split
     n_leaves : tuple of int
     shown : ndarray of shape (n,) or None
-        What the rule learnt from all rows gives, if the estimator was fitted beforehand.
+        Treatments by the rule learnt from all rows, if the estimator was fitted beforehand.
     shown_splits : tuple of Split
     covariates : dict of str to ndarray
         Known values of every numeric column; an empty array for categories.
@@ -348,5 +348,5 @@ def _percent(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def fragile_text(share: float) -> str:
-    """What is said of a leaf that comes again in so small a share of the resamples."""
+    """Describe a leaf that recurs in so small a share of the resamples."""
     return f"unsure: same in {100 * share:.0f} of 100 resamples"

@@ -97,7 +97,7 @@ class _Leaf:
 
 @dataclass
 class _LeafSums:
-    """What a summary is made of."""
+    """Sums that a summary is made of."""
 
     labels: list[str]
     clustered: bool

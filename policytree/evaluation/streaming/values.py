@@ -1,4 +1,4 @@
-"""What trees are worth on rows of any number, read a batch at a time."""
+"""Values of trees on rows of any number, read a batch at a time."""
 
 from __future__ import annotations
 

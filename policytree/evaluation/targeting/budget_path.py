@@ -51,7 +51,7 @@ class BudgetPath(Shown):
         Mean reward of these rows under each tree (net of ``sample_treatment_costs``, without the price of leaves): they
         are flattered, see :meth:`evaluate`.
     low, high : ndarray of shape (n_trees,)
-        What one unit more of spend buys, in mean reward: each tree is the best one if money is worth that much.
+        Gain in mean reward of one more unit of spend: each tree is the best one if money is worth that much.
         ``high[0]`` is infinite, ``low[-1]`` zero.
     proved : bool
         Whether all searches ended with a proof: then no corner is lacking.
@@ -132,7 +132,7 @@ class BudgetPath(Shown):
         sample_weight: Column | None = None,
         level: float = 0.95,
     ) -> pd.DataFrame:
-        """What every tree spends, and its value, on people whose data did not influence it.
+        """Estimate the spend and the value of every tree on people whose data did not influence it.
 
         Parameters
         ----------
@@ -141,9 +141,9 @@ class BudgetPath(Shown):
         rewards : DataFrame or array of shape (n, K)
             Their rewards, in the columns of ``fit``.
         budget_costs : mapping, array of shape (K,) or (n, K)
-            What every treatment costs, in the unit of the budgets.
+            Cost of every treatment, in the unit of the budgets.
         sample_treatment_costs : mapping, array of shape (K,) or (n, K), optional
-            What every treatment costs, in the outcome's unit; values are net of it.
+            Cost of every treatment, in the outcome's unit; values are net of it.
         groups : array of shape (n,), optional
             Clusters.
         sample_weight : array of shape (n,), optional
@@ -218,11 +218,11 @@ def budget_path(
         Not fitted; a ``Budget`` does not matter, everything else holds. ``time_limit`` is for the whole path. It
         must have no other constraints.
     X : DataFrame or array of shape (n, p)
-        What the trees may split on.
+        Columns that the trees may split on.
     rewards : DataFrame or array of shape (n, K)
         Reward of every row under every treatment; column names are the treatments' labels.
     budget_costs : mapping, array of shape (K,) or (n, K)
-        What treatments cost, in any unit. Treatments that a mapping leaves out cost nothing.
+        Costs of treatments, in any unit. Treatments that a mapping leaves out cost nothing.
     **fit_params
         Passed to ``fit``: ``sample_weight``, ``T``, ``sample_treatment_costs``.
 

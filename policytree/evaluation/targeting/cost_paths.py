@@ -12,7 +12,7 @@ CHUNK = 1 << 14  # people whose hulls are built together: their arrays fit into 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostPath:
-    """What is bought, in order, as the budget grows.
+    """Purchases, in order, as the budget grows.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def _hull_steps(r: np.ndarray, c: np.ndarray, now: np.ndarray):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ledger:
-    """What a path spends and gains by scores that had no part in it.
+    """Spend and gain of a path by scores that had no part in it.
 
     Attributes
     ----------

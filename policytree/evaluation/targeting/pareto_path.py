@@ -181,7 +181,7 @@ class ParetoPath(Shown):
         outcomes : mapping of name to table of shape (n, K)
             Their rewards by the further outcome.
         sample_treatment_costs : mapping, array of shape (K,) or (n, K), optional
-            What every treatment costs, in the outcome's unit; values are net of it.
+            Cost of every treatment, in the outcome's unit; values are net of it.
         groups : array of shape (n,), optional
             Clusters.
         sample_weight : array of shape (n,), optional
@@ -232,7 +232,7 @@ def pareto_path(
     estimator : PolicyTree
         Not fitted; ``time_limit`` is for the whole path. It must not have constraints.
     X : DataFrame or array of shape (n, p)
-        What the trees may split on.
+        Columns that the trees may split on.
     rewards : DataFrame or array of shape (n, K)
         Reward of every row under every treatment; column names are the treatments' labels.
     outcomes : mapping of name to table of shape (n, K)

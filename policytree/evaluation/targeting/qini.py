@@ -1,4 +1,4 @@
-"""What a budget buys: the gain of treating the right people with the right treatment, for every budget (Qini curve)."""
+"""Qini curves: for every budget, the gain of treating the right people with the right treatment."""
 
 from __future__ import annotations
 
@@ -287,11 +287,11 @@ def qini_curve(
     n_bootstrap: int = N_DRAWS,
     random_state: Seed = 0,
 ) -> QiniCurve:
-    """What each budget buys, if it goes first where predictions say that it gains most per cost.
+    """Estimate the gain of each budget, spent first where predictions promise most per cost.
 
     Of everybody's treatments only those on the upper hull of (cost, predicted reward) are worth buying; the steps along
     all hulls, sorted by predicted gain per cost, are bought in this order, the last one partly: the best plan for every
-    budget at once, if predictions were true. What it gains is read off the *scores*, so no optimism is in it as long as
+    budget at once, if predictions were true. Its gain is read off the *scores*, so no optimism is in it as long as
     these did not make the predictions. Steps that promise the same per cost are bought by lot, so that the order of the
     file means nothing: a tree's leaves may predict.
 
@@ -303,13 +303,13 @@ def qini_curve(
     rewards : HeldOutRewards, or DataFrame or array of shape (n, K)
         Doubly robust scores. :func:`policytree.held_out_rewards` brings rows, clusters, weights and direction along.
     costs : mapping of label to number or (n,) numbers, or array or frame of shape (K,) or (n, K)
-        What treatments cost each row, in any unit: known, or predicted (with ``cost_scores``). Labels left out of a
+        Costs of treatments of each row, in any unit: known, or predicted (with ``cost_scores``). Labels left out of a
         mapping cost nothing. Counted beyond the baseline's.
     cost_scores : HeldOutRewards, DataFrame or array of shape (n, K), optional
         Where costs are not known but estimated: doubly robust scores of the cost as an outcome, from the same rows. The
         plan then goes by ``costs``, what is spent by these scores, whose uncertainty is in the intervals.
     baseline : label, optional
-        What everybody gets without a budget; by default the first column of ``rewards``, whatever it is called. Where a
+        Everybody's treatment without a budget; by default the first column of ``rewards``, whatever its name. Where a
         treatment is cheaper than the baseline the curve begins with what giving everybody the cheapest saves, at a
         negative budget.
     direction : {"maximize", "minimize"}, optional

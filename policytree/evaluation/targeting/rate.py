@@ -49,7 +49,7 @@ class Ranking(Shown):
         Columns priority, share, value, standard_error, lower, upper, rows: the mean gain of the first ``share`` of
         people (by weight) less that of all. Intervals hold point by point.
     average_gain : Estimate
-        What everybody gains on average: treatment less baseline, in the direction that is better. No interval for a
+        Average gain of everybody: treatment less baseline, in the direction that is better. No interval for a
         rule on training rows.
     treatment, baseline : str
     direction : {"maximize", "minimize"}
@@ -186,10 +186,10 @@ def rank_average_treatment_effect(
     rewards : HeldOutRewards, or DataFrame or array of shape (n, K)
         Doubly robust scores. :func:`policytree.held_out_rewards` brings rows, clusters, weights and direction along.
     treatment : label, or any policy, optional
-        What those who are put first get; with two treatments, the one that is not the baseline. With more, name one, or
+        Treatment of those put first; with two treatments, the one that is not the baseline. With more, name one, or
         pass each person's own treatment.
     baseline : label, or any policy, optional
-        What the others get; by default the first column of ``rewards``, whatever it is called.
+        Treatment of the others; by default the first column of ``rewards``, whatever it is called.
     target : {"AUTOC", "QINI"}
     direction : {"maximize", "minimize"}, optional
         "minimize": a gain is what the treatment saves. Default: that of ``HeldOutRewards``, else "maximize".
@@ -267,7 +267,7 @@ def _curve(name: str, value: np.ndarray, error: np.ndarray, like: Estimate) -> p
 
 
 def _arms(treatment, baseline, rewards: pd.DataFrame) -> tuple[Any, Any]:
-    """What the first get, and what the others get."""
+    """Resolve the treatment of those put first, and the baseline of the others."""
     labels = list(rewards.columns)
     if baseline is None:
         others = [label for label in labels if np.ndim(treatment) == 0 and label != treatment]

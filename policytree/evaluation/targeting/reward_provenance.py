@@ -70,7 +70,7 @@ class Judged:
 
     @property
     def rows(self) -> str:
-        """What is said of numbers from these rows: "held out" or "training rows"."""
+        """The label of numbers from these rows: "held out" or "training rows"."""
         return HELD_OUT if self.held_out else TRAINING_ROWS
 
     @property

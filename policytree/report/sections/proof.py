@@ -134,6 +134,11 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
             f"Rewards of every treatment were estimated by {folds}cross-fitted augmented inverse propensity weighting "
             f"{cite(ROBINS, CROSS_FITTING)}, with propensities {known}."
         )
+        if material.learnt_from:
+            sentences.append(
+                "These judge rules; the tree was learnt from rewards of the same rows by the method "
+                f"{material.learnt_from}."
+            )
         if material.to_target:
             n_target = int((material.rewards.population_ > 0.0).sum())
             sentences.append(
@@ -155,10 +160,11 @@ def _methods(material: Material) -> tuple[list[str], list[str]]:
             )
     size = getattr(model, "max_depth_", model.max_depth)
     depth = "without a limit on its depth" if size is None else f"of depth at most {size}"
+    best = "best mean of the rewards that it learnt from" if material.learnt_from else "best mean reward"
     proved = PROVED.get(model.status_, "not proved")
     sentences.append(
-        f"Among all trees {depth} on {model.search_grid_}, policytree {__version__} searched for the one with the best "
-        f"mean reward {cite(ATHEY_WAGER, ZHOU)}; that none is better was {proved} (optimality gap "
+        f"Among all trees {depth} on {model.search_grid_}, policytree {__version__} searched for the one with the "
+        f"{best} {cite(ATHEY_WAGER, ZHOU)}; that none is better was {proved} (optimality gap "
         f"{model.optimality_gap_:.3g})."
     )
     return sentences + _evidence(material, cite), references.texts

@@ -138,7 +138,7 @@ def cross_fit_density(
 
 
 def out_of_fold(models: tuple[Mixture, ...], Z: np.ndarray, plan: FoldPlan) -> np.ndarray:
-    """What the model of every row's fold says of it, (n,)."""
+    """Predict every row by the model of its fold, (n,)."""
     out = np.empty(len(Z))
     for f, (_, test) in enumerate(plan.splits()):
         out[test] = models[f].predict(Z[test])

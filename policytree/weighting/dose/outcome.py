@@ -33,7 +33,7 @@ WIDTH = 1.4  # times the dose's standard deviation n^(-1/5): of those
 
 
 class _DoseTerms(TransformerMixin, BaseEstimator):
-    """What covariates and dose share: both prepared, from a table whose last column is the dose."""
+    """Base of terms of covariates and dose: both prepared, from a table whose last column is the dose."""
 
     def fit(self, X, y=None):
         """Learn how covariates are prepared, and the dose's centre and spread."""
@@ -94,7 +94,7 @@ class Splines(_DoseTerms):
 class Smoothed:
     """Boosted trees whose predictions are averaged over doses nearby: a step of theirs becomes a slope.
 
-    What kernel weights leave of the model's errors is what a bandwidth does not smooth out of them, and steps are that.
+    Kernel weights leave those errors of the model that a bandwidth does not smooth out, and steps are such errors.
 
     Attributes
     ----------

@@ -37,13 +37,13 @@ KEEP, RAISE = "keep", "raise"
 
 
 class _NewRowArguments(TypedDict, total=False):
-    """What ``predict_rewards`` takes beside Y, T and X, for type checkers."""
+    """Arguments of ``predict_rewards`` beside Y, T and X, for type checkers."""
 
     W: Table | None
 
 
 class _FitArguments(_NewRowArguments, total=False):
-    """What ``fit`` takes beside Y, T and X."""
+    """Arguments of ``fit`` beside Y, T and X."""
 
     sample_weight: Column | None
     groups: Column | None
@@ -179,7 +179,7 @@ class DoseRewards(NestedParameters):
         T : array of shape (n,)
             Dose that each row received: numbers.
         X : DataFrame or array of shape (n, p)
-            What a policy may look at.
+            Covariates that a policy may use.
         W : DataFrame or array of shape (n, q), optional
             Further confounders, for adjustment only.
         sample_weight : array of shape (n,), optional

@@ -53,7 +53,7 @@ class HazardModels:
         return self._expected(self.event.of_own(Z, arm), other)[:, None]
 
     def outcomes(self, times: TimeToEvent, Z: np.ndarray, arm: np.ndarray, floor: float):
-        """What takes the place of these rows' outcomes, and whose chance to be followed was raised to ``floor``."""
+        """Transform these rows' outcomes, and tell whose chance to be followed was raised to ``floor``."""
         return transformed(times, self.grid, person_time(times, self.grid), self.of_own(Z, arm), floor)
 
     def _expected(self, event: np.ndarray, other: np.ndarray | None) -> np.ndarray:

@@ -110,7 +110,7 @@ def _log_log_interval(share: np.ndarray, errors: np.ndarray, level: float) -> tu
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """What happens at the distinct times of events, (J,) each, and where rows (n,) stand among them.
+    """Counting process at the distinct times of events, (J,) each, and where rows (n,) stand among them.
 
     The influence of a row is made of three sums over the times at which it is exposed: of its own events (``jumps``)
     less what was to be expected (``drifts``). The first is about events of the cause, the others about all events.
@@ -160,7 +160,7 @@ class _Steps:
         return cls(at, survival, incidence, jumps, drifts, first, np.searchsorted(at, times.time, side="right"))
 
     def influence(self, times: TimeToEvent, weight: np.ndarray, k: int) -> np.ndarray:
-        """What every row adds to the share after the first ``k`` times of events, (n,)."""
+        """Return every row's influence on the share after the first ``k`` times of events, (n,)."""
         if k == 0:
             return np.zeros(times.n)
         first, last = np.minimum(self.first, k), np.minimum(self.last, k)

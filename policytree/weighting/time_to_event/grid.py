@@ -97,7 +97,7 @@ class PersonTime:
 
 
 def person_time(times: TimeToEvent, grid: Grid) -> PersonTime:
-    """What every row contributes to every bin."""
+    """Split every row's follow-up into the bins."""
     rows, bins, ends = np.arange(times.n), grid.bins(times), grid.edges[1:]
     entry = np.zeros(times.n) if times.entry is None else times.entry
     stop = np.minimum(times.time, times.horizon)

@@ -299,7 +299,7 @@ class HazardStack:
     def fits(
         self, Z: np.ndarray, observed: StudyData, plan: FoldPlan, at_risk: np.ndarray, counts: np.ndarray, edges, tied
     ) -> list[FoldFits]:
-        """What there is to fit: every learner in every fold; ``at_risk`` and ``counts`` (n, J)."""
+        """List the fits: every learner in every fold; ``at_risk`` and ``counts`` (n, J)."""
         K, ZA = observed.n_arms, np.column_stack([Z, observed.arm.astype(np.float64)])
         y = np.hstack([at_risk, counts])
         kinds: Sequence[Any]
@@ -348,6 +348,6 @@ def _least_error(rates: np.ndarray, time: np.ndarray, count: np.ndarray) -> np.n
     scale = np.trace(gram) / len(gram)
     if scale == 0.0:
         return np.full(len(rates), 1.0 / len(rates))
-    # What rounding may take from the smallest eigenvalue of nearly equal learners is put back.
+    # The ridge restores what rounding may take from the smallest eigenvalue of nearly equal learners.
     root = np.linalg.cholesky(gram / scale + 1e-10 * np.eye(len(gram))).T
     return on_simplex(root, np.linalg.solve(root.T, product / scale))

@@ -77,7 +77,7 @@ def _counts(times: TimeToEvent, weight: np.ndarray, at: np.ndarray, code: int) -
 
 
 def transformed_by_curve(times: TimeToEvent, curve: MarginalCurve) -> tuple[np.ndarray, np.ndarray]:
-    """What takes the place of outcomes where nothing is known of rows but their arm, (n,).
+    """Transform outcomes where nothing is known of rows but their arm, (n,).
 
     Among the rows of the curve its (weighted) mean is the area under the curve of Kaplan and Meier exactly, for the
     restricted mean time, and its value at the horizon for survival: censoring is weighted by its own product limit.

@@ -26,7 +26,7 @@ LARGEST_TIME = 1e100
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a time and its event count for, as a function of the time that is linear up to the horizon.
+    """Value of a time and its event, as a function of the time that is linear up to the horizon.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Target:
         Intercept and slope, in the time, of what an event counts for: of the cause that is asked about, of any other.
         Intercepts and what follows are multiplied by the horizon where ``per_horizon``.
     free : float
-        What counts who is free of events at the horizon.
+        Value of being free of events at the horizon.
     per_horizon : bool
     """
 
@@ -49,15 +49,15 @@ class Target:
     per_horizon: bool
 
     def of_event(self, time: np.ndarray, horizon: float) -> np.ndarray:
-        """What events of the cause at these times count for."""
+        """Return the value of events of the cause at these times."""
         return self._of(self.event, time, horizon)
 
     def of_other(self, time: np.ndarray, horizon: float) -> np.ndarray:
-        """What events of other causes at these times count for."""
+        """Return the value of events of other causes at these times."""
         return self._of(self.other, time, horizon)
 
     def of_free(self, horizon: float) -> float:
-        """What is counted without an event up to the horizon."""
+        """Return the value without an event up to the horizon."""
         return self.free * (horizon if self.per_horizon else 1.0)
 
     def _of(self, line: tuple[float, float], time: np.ndarray, horizon: float) -> np.ndarray:
@@ -77,7 +77,7 @@ TARGETS: Mapping[str, Target] = {
 class CheckedHorizon(float):
     """A horizon to which enough rows of every arm were followed, among all of which a fit has some.
 
-    What is learnt again without a fold is not refused for the few rows that the fold has taken away.
+    Fits without a fold are not refused for the few rows that the fold has taken away.
     """
 
 
@@ -94,7 +94,7 @@ class CodedCause(int):
 
 
 class Asked(NamedTuple):
-    """What is asked about times: one of several causes (the user's value), up to when, and the name of the target."""
+    """Question about times: one of several causes (the user's value), up to when, and the name of the target."""
 
     cause: Any
     horizon: float
@@ -162,7 +162,7 @@ class TimeToEvent:
 
     @property
     def asked(self) -> Asked:
-        """What is asked about the times."""
+        """Question about the times."""
         return Asked(self.cause, self.horizon, self.target.name)
 
     @property
@@ -182,7 +182,7 @@ class TimeToEvent:
 
     @property
     def observed_value(self) -> np.ndarray:
-        """What known outcomes count for, (n,); of censored rows what an event at that time would."""
+        """Values of known outcomes, (n,); of censored rows the value of an event at that time."""
         h = self.horizon
         out = np.where(self.code == 2, self.target.of_other(self.time, h), self.target.of_event(self.time, h))
         return np.where(self.free, self.target.of_free(h), out)
@@ -223,7 +223,7 @@ class TimeToEvent:
         )
 
     def facts(self, unit: str = "") -> dict[str, str]:
-        """What a report says of the question beside the outcome, by its name."""
+        """Name the facts of the question that a report states beside the outcome."""
         return {"horizon": self.until(unit) + (f" (by default: {self.chosen})" if self.chosen else "")}
 
     def until(self, unit: str = "") -> str:
@@ -231,7 +231,7 @@ class TimeToEvent:
         return f"{self.horizon:,.6g}" + (f" {unit}" if unit else "")
 
     def value_unit(self, unit: str = "") -> str:
-        """What means of the target are measured in, such as "days of 1,000"; for shares "share of people"."""
+        """Return the unit of means of the target, such as "days of 1,000"; for shares "share of people"."""
         return f"{unit} of {self.horizon:,.6g}".lstrip() if self.target.per_horizon else "share of people"
 
     def described(self, outcome: str, unit: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What takes the place of a censored outcome: right on average if the model of events or that of censoring is right.
+"""Transformed censored outcomes: right on average if the model of events or that of censoring is right.
 
 With the target's value ``y`` of known outcomes, ``Q(u)`` the expected target of who is free of events at ``u``,
 ``G(u)`` the probability of not being censored by ``u`` and ``C`` the cumulative hazard of censoring, a row that was

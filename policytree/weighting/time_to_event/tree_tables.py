@@ -33,7 +33,7 @@ class TreeTables:
     ----------
     splits : tuple (trees) of tuples of splits on covariates
     tables : tuple (trees) of ndarray of shape (2^splits, J)
-        What a tree adds in every bin; bit ``i`` of the number of a row says whether split ``i`` sends it left.
+        Contribution of a tree in every bin; bit ``i`` of the number of a row says whether split ``i`` sends it left.
     n_bins : int
     """
 
