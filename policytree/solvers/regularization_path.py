@@ -72,7 +72,7 @@ def solution_path(
     Notes
     -----
     The objective of a tree is a line in the penalty, with its loss as intercept and its leaves as slope; the path is
-    the lower envelope. Where two known lines cross, one solve tells whether a third runs below. What is known narrows
+    the lower envelope. Where two known lines cross, one solve tells whether a third runs below. The two lines narrow
     it: a third has a number of leaves strictly between the two (none if they are neighbours), so that it cannot be
     deeper than the larger number less two. (Parametric search as in Eisner and Severance, J. ACM 1976.) Test costs
     belong to a tree's loss; ``max_leaf_nodes`` ends the path at that many leaves.

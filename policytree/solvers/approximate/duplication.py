@@ -218,7 +218,7 @@ def solve_duplication(
 
     The returned tree need not be the one that the paper's procedure ends with, the optimal tree of the repeated rows:
     its leaves are labelled by the real weights, and splits that do not pay for their leaves under these are taken back
-    (``leaves_taken_back`` of them). That only lowers the weighted objective.
+    (``leaves_taken_back`` of them). Both steps only lower the weighted objective.
 
     Examples
     --------

@@ -131,7 +131,7 @@ class Relaxation:
         self.largest = int(np.abs(self.losses).max(axis=1).sum()) + self.extra  # loss of any tree
 
     def _charges(self) -> tuple[np.ndarray, np.ndarray]:
-        """What rows pay for splits, (1 + M, n_prices, n), and which of the prices each feature has."""
+        """Return the charges of rows for splits, (1 + M, n_prices, n), and the position of each feature's price."""
         (n, _), p = self.problem.losses.shape, len(self.problem.data.features)
         tables = [(self.fixed.charges, self.fixed.groups)]
         questions = [c.questions for c in self.constraints]
@@ -198,7 +198,7 @@ class Relaxation:
         return self.corner_of(solution), self.bound(priced, least) - rounding, solution
 
     def _question_costs(self, priced: Priced) -> np.ndarray | None:
-        """What a split on each feature costs for every unit of weight at these prices, at most; None if nothing."""
+        """Bound above what a split on each feature costs per unit of weight at these prices; None if nothing."""
         costs = np.zeros(len(self.problem.data.features))
         if self.problem.feature_costs is not None and priced.on_loss:
             costs += np.ldexp(self.problem.feature_costs, self.fixed.exponent - priced.shift)
@@ -209,11 +209,11 @@ class Relaxation:
         return costs if costs.any() else None
 
     def bound(self, priced: Priced, least: int) -> Fraction:
-        """What trees within the limits lose at least, from the least priced loss of any tree."""
+        """Bound below the loss of trees within the limits, from the least priced loss of any tree."""
         return Fraction(least * 2**priced.shift) - self.allowance(priced)
 
     def allowance(self, priced: Priced) -> Fraction:
-        """What the limits come to at these prices."""
+        """Add up the limits at these prices."""
         return sum((Fraction(mu) * limit for mu, limit in zip(priced.prices, self.limits, strict=True)), Fraction(0))
 
     def corner_of(self, solution: Solution) -> Corner:
@@ -222,7 +222,7 @@ class Relaxation:
         return self.corner(preorder_splits(tree, self.data), tree.action[tree.is_leaf].tolist())
 
     def corner(self, splits: Splits, actions: Sequence[int]) -> Corner:
-        """What a tree comes to."""
+        """Compute the loss and the constraints' sums of a tree."""
         leaves, paid = self.leaves(splits)
         loss, sums = paid[0] + len(leaves) * self.fixed.leaf_penalty, paid[1:]
         for rows, action in zip(leaves, actions, strict=True):

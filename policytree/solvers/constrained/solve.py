@@ -153,9 +153,9 @@ class _Search:
         self._report()
 
     def _first_trees(self) -> None:
-        """Something to return, whatever happens: one leaf; and where a single search may be long, one of a small tree.
+        """Find trees to return whatever happens: one leaf; and where a single search may be long, a small tree.
 
-        That is the best tree of few cuts, or, where prices are all there is, of fewer levels.
+        The small tree is the best one of few cuts, or, where prices are all there is, of fewer levels.
         """
         self.offer(self.relaxation.corner([(-1, 0)], [0]))
         problem, data = self.problem, self.problem.data
@@ -202,7 +202,7 @@ class _Search:
         return math.ceil(self.bound) + self._rounding() >= self.best.loss
 
     def _rounding(self) -> int:
-        """What rounding losses down can have taken from the bound, where no exact search follows."""
+        """Bound above what rounding losses down has taken from the bound, where no exact search follows."""
         if self.problem.most_depth <= MOST_DEPTH or self.dual.priced is None:
             return 0
         return (self.relaxation.data.n_rows << self.dual.priced.shift) if self.dual.priced.shift else 0
@@ -246,7 +246,7 @@ class _Search:
         return self.dual.priced.shift
 
     def _caps(self) -> np.ndarray:
-        """What a tree within the limits and better than the best has at most."""
+        """Return upper limits of every sum of a tree within the limits and better than the best."""
         relaxation, priced = self.relaxation, self.dual.priced
         assert priced is not None
         below = relaxation.largest if self.best is None else self.best.loss - 1

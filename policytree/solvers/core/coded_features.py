@@ -47,7 +47,7 @@ class CodedFeature:
         return [(k, b) for k, column in enumerate(self.columns) for b in range(len(column.thresholds))]
 
     def goes_left(self) -> np.ndarray:
-        """Which codes go left at every cut; shape (n_cuts, n_codes), bool."""
+        """Mark the codes that go left at every cut; shape (n_cuts, n_codes), bool."""
         return np.array([self.codes_of_columns[k] <= b for k, b in self.cuts], dtype=bool)
 
     def at_cuts(self, table: np.ndarray, axis: int) -> np.ndarray:

@@ -99,9 +99,10 @@ PARETO_TABLES = (bound_cuts,)
 STREAMED = (add_pairs, add_triples, find_leaves)
 STREAMED_TREES = (scan_cuts,)
 CODES = ("uint8", "uint16")
-# What takes longest to compile, before its callers and what waits for nothing: processes that share the work take from
-# the front what nobody has begun, so that a caller finds most of what it calls done, and the end is divided finely. The
-# search over subsets, whose version helpers do not know when they start, is for the process that needs it.
+# Kernels that take longest to compile come before their callers and before kernels that wait for nothing: processes
+# that share the work take unbegun kernels from the front, so that a caller finds most of its callees done, and the end
+# is divided finely. The process that needs the search over subsets compiles it, since helpers do not know its version
+# when they start.
 LONGEST_FIRST = (
     search_subsets, long_pairs, short_pairs, *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, sweep, make_tables,
     take_intervals, sweep_next, enter, move_inner, inherited_deep_bound, take_side, open_feature, push_child,

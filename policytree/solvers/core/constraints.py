@@ -21,7 +21,7 @@ LARGEST_BITS = 48  # sums stay below 2**48: exact in float64, with room for sums
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a tree does to rows.
+    """Actions and payments of rows under a tree.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What rows add to a constraint's sum for the questions on their way.
+    """Charges that rows add to a constraint's sum for the questions on their way.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Questions:
     price_of : ndarray of shape (n_features,), int64
         Which of the prices a question about each feature has.
     unit_costs : ndarray of shape (n_features,), float64
-        What a question adds for every unit of weight, in the sum's unit; ``charges`` are these times weights, rounded
+        Charge of a question for every unit of weight, in the sum's unit; ``charges`` are these times weights, rounded
         up at most.
     """
 
@@ -126,7 +126,7 @@ class Constraint:
         return int(self.amounts[np.arange(len(applied.actions)), applied.actions].sum())
 
     def mean(self, applied: Applied) -> float:
-        """What a rule that keeps to the limit comes to a person, in the user's unit; never more than the limit."""
+        """Return the mean per person of a rule within the limit, in the user's unit; never more than the limit."""
         total = self.total(applied)
         if self.loosest == self.limit:
             return self.in_units(total)
@@ -222,7 +222,7 @@ def gap_constraint(
 
 def cost_constraint(costs: np.ndarray, weight: np.ndarray, limit: float, n_actions: int, most: int) -> Constraint:
     """Questions cost at most ``limit`` per person; ``costs`` (n_features,), each row pays for at most ``most``."""
-    # What not even the lightest row can pay is forbidden whatever it costs: a smaller price leaves digits to others.
+    # A price that not even the lightest row can pay forbids its question, so it is cut: others then keep more digits.
     priced = costs[costs > 0]
     with np.errstate(over="ignore"):
         enough = max(float(priced.min(initial=1.0)), 2.0 * limit * (math.fsum(weight) / float(weight.min())))

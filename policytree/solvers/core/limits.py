@@ -100,7 +100,7 @@ class Clock:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """What is done within counts neither as time nor as memory of the search, whose thread may do it, too."""
+        """Exclude the work done within from the search's time and memory; the search's own thread may do it, too."""
         seconds, more = self.seconds(), 0 if self.memory_limit is None else resident_bytes() - self.memory_before
         self._paused = True
         try:

@@ -102,7 +102,7 @@ class Node:
 
     @property
     def least_losses(self) -> np.ndarray:
-        """What the best action of every row costs, relative to the first one."""
+        """Cost of the best action of every row, relative to the first one."""
         return self.losses.min(axis=0, initial=0)
 
     @property
@@ -127,7 +127,7 @@ class Node:
         return int(value), int(floor)
 
     def paid(self, column: int) -> int:
-        """What a split of all rows on a column costs."""
+        """Return the cost of a split of all rows on a column."""
         return int(self.charges[self.rows.groups[column]].sum()) if self.priced else 0
 
     def below(self, column: int) -> Node:
@@ -245,7 +245,7 @@ def _keeps_minima(node: Node, tree: Splits) -> bool:
 
 
 def costs_of_rows(node: Node, tree: Splits, known: np.ndarray) -> tuple[int, np.ndarray]:
-    """What a tree costs, and what every row costs where leaves have the action that is best for the ``known`` rows.
+    """Return a tree's cost, and each row's where leaves have the action that is best for the ``known`` rows.
 
     The tree's value is that of its best actions. Costs of rows are without the price of leaves; test costs are those
     of a node where nothing is paid for yet, and every split on a path is charged.
@@ -340,7 +340,7 @@ def size_of(tree: Splits) -> tuple[int, int]:
 
 
 def one_split(node: Node) -> tuple[int, Splits]:
-    """What at most one split saves, and the splits."""
+    """Find the best tree of at most one split; return what it saves over a leaf, and its splits."""
     value, f, t = best_one_split(node.rows, node.rules)
     saved = node.leaf()[0] - int(value) - node.penalty
     return (saved, [(int(f), int(t)), (-1, 0), (-1, 0)]) if saved > 0 else (0, [(-1, 0)])

@@ -168,7 +168,7 @@ def _merge_siblings(column: np.ndarray, right: np.ndarray, action: np.ndarray, k
 
 
 def _cost_of_splits(problem: Problem, splits: list[tuple[int, int]], asked: np.ndarray) -> list[float]:
-    """What each question of a tree costs; nothing where it is not asked."""
+    """Return the cost of each question of a tree; zero where it is not asked."""
     if problem.feature_costs is None:
         return []
     costs: list[float] = []
@@ -182,7 +182,7 @@ def _cost_of_splits(problem: Problem, splits: list[tuple[int, int]], asked: np.n
 
 
 def split_cost(problem: Problem, column: int, rows: np.ndarray, paid: frozenset = frozenset()) -> float:
-    """What a split of these rows on a column costs where these groups of features were paid for."""
+    """Return the cost of a split of these rows on a column where these groups of features were paid for."""
     groups, feature = problem.feature_groups, problem.data.columns[column].feature
     if problem.feature_costs is None or (groups is not None and int(groups[feature]) in paid):
         return 0.0
@@ -197,7 +197,7 @@ def paid_below(problem: Problem, column: int, paid: frozenset = frozenset()) -> 
 
 
 def dearest_level(problem: Problem) -> float:
-    """What it costs to split all rows once, on the dearest feature."""
+    """Return the cost of splitting all rows once, on the dearest feature."""
     if problem.feature_costs is None:
         return 0.0
     mass = problem.data.n_rows if problem.weights is None else float(problem.weights.sum())

@@ -1,4 +1,4 @@
-"""What every search has: a clock, an incumbent with a bound, reports, and the solution they end in."""
+"""Shared state of searches: a clock, an incumbent with a bound, reports, and the solution they end in."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ class Incumbent:
 class SearchState:
     """The part that searches of additive objectives share.
 
-    What was proved holds whenever a search stops: no tree costs less than the incumbent's bound, which never exceeds
-    its value.
+    Proofs hold whenever a search stops: no tree costs less than the incumbent's bound, which never exceeds its value.
 
     Attributes
     ----------
@@ -105,7 +104,7 @@ class SearchState:
 
 
 class ScoreSearch:
-    """What searches share whose objective is a score of classification, and no sum over rows.
+    """Shared state of searches whose objective is a score of classification, and no sum over rows.
 
     Each consists of several searches, which stop by themselves on Ctrl-C. Values are one minus the score, with the
     price of the leaves, ``price`` each, as a share of the total weight.

@@ -23,7 +23,7 @@ def sums_up_to(values: np.ndarray, codes: np.ndarray, bins: int) -> np.ndarray:
 
 
 def row_values(node: Node, splits: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each row costs at least, and at most where a path has so many splits, each of the largest price."""
+    """Bound each row's cost below, and above where a path has so many splits, each of the largest price."""
     most = np.maximum(node.losses, 0).max(axis=0, initial=0)
     if node.priced:
         most = most + splits * node.charges.max(axis=0)
@@ -31,10 +31,10 @@ def row_values(node: Node, splits: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def charged_later(node: Node) -> np.ndarray | None:
-    """What each row pays more, at most, if splits of a tree of at most three levels are dropped; None if nothing.
+    """Bound each row's extra charge if splits of a tree of at most three levels are dropped; None if there is none.
 
     A split that is dropped may have been the cheap one that paid for its test group, and a dearer one further down now
-    pays. That takes two splits of the group on the row's path: in three levels, it concerns one group at most. Columns
+    pays. This takes two splits of the group on the row's path: in three levels, it concerns one group at most. Columns
     of groups that are paid for have one price already.
     """
     owners, prices = node.rows.owners, node.rows.groups
@@ -53,9 +53,9 @@ class SideBounds:
         The rows that are split.
     column : int
     values : tuple of ndarray of shape (n_rows,)
-        What each row costs at least, and at most, in any tree of the node (:func:`row_values`).
+        Bounds of each row's cost, below and above, in any tree of the node (:func:`row_values`).
     whole : int, optional
-        What all rows cost at least as one side.
+        Lower bound of all rows' cost as one side.
     later : ndarray of shape (n_rows,), int64, optional
         What a row may be charged more, at most, by a tree that loses splits when it is restricted to the row's side
         (see :func:`charged_later`); zero by default.
@@ -65,7 +65,7 @@ class SideBounds:
     cuts : ndarray of int64
         Cuts with rows on both sides, one of those that divide the rows alike.
     left, right : ndarray of shape (bins,), int64
-        What either side of each cut costs at least, without the split's own charge.
+        Lower bounds of either side of each cut, without the split's own charge.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class SideBounds:
             np.maximum(right[:t], value + gained, out=right[:t])
 
     def at(self, t: int) -> int:
-        """What both sides of cut ``t`` cost at least."""
+        """Bound the cost of both sides of cut ``t`` below."""
         return int(self.left[t] + self.right[t])
 
     def open_cuts(self, limit: Callable[[], int]) -> Iterator[int]:

@@ -78,7 +78,7 @@ def _aligned(shape: Iterable[int], kind: np.dtype) -> np.ndarray:
 
 
 class BinaryRoot:
-    """What all searches of one problem share: products of rows and columns, and the root's blocks.
+    """Shared data of all searches of one problem: products of rows and columns, and the root's blocks.
 
     ``losses`` (m,) are int64, without their last ``shift`` bits. ``flat``: nothing deeper than three will be searched,
     which takes one block at a time. ``most_shared``: bytes of values that all searches below share.

@@ -3,8 +3,8 @@
 Whatever a tree loses on some rows more than the best actions would, it loses on all rows too, and more. So if no tree
 on a few hundred well-chosen rows costs as little as the incumbent does on all, the incumbent is best. They are chosen
 as in constraint generation: the search runs on some rows; a tree that it finds there is looked at on all rows, where it
-is a better incumbent, or goes wrong on rows that are added. What was refuted stays refuted. Where the best tree has
-few errors, the search ends with a small part of the rows, and never looks at the others.
+is a better incumbent, or goes wrong on rows that are added. Refuted trees stay refuted, since rows only add cost.
+Where the best tree has few errors, the search ends with a small part of the rows, and the others are never needed.
 
 Cost: that of the search on the rows chosen (it grows with their number, squared for shared codes), and for every tree
 found a pass over all rows.
@@ -58,7 +58,7 @@ def errors_are_few(node: Node, value: int, gates: SizeGates) -> bool:
 
 
 def least_by_code(node: Node) -> list[np.ndarray]:
-    """What the best actions of the rows up to every code cost, for every column."""
+    """Add up the costs of the rows' best actions up to every code, for every column."""
     low = node.least_losses
     return [sums_up_to(low, codes, bins) for codes, bins in zip(node.codes, node.bins, strict=True)]
 
@@ -112,7 +112,7 @@ class ConstraintGeneration:
         self.search, self.node, self.gates = search, search.run.node, search.run.gates
         self.losses, self.low = self.node.all_losses, self.node.least_losses
         self.floor, self.least = int(self.low.sum()), least_by_code(self.node)
-        # What both sides of every cut cost beyond the best actions, on some of the rows: that only grows with them.
+        # Bounds of both sides of every cut beyond the best actions, on some rows: they only grow as rows are added.
         self.left = {f: np.zeros(self.node.bins[f] - 1, np.int64) for f in search.features}
         self.right = {f: np.zeros(self.node.bins[f] - 1, np.int64) for f in search.features}
         self.random = np.random.default_rng(0)
@@ -179,7 +179,7 @@ class ConstraintGeneration:
                 return
 
     def _cutoff(self, part: _Part) -> int:
-        """What a tree has to cost less than on some rows, to be possibly better than the incumbent on all."""
+        """Return the cost on some rows that a tree must stay below to be possibly better than the incumbent on all."""
         return self.search.run.incumbent.value - self.floor + int(part.node.least_losses.sum())
 
     def _prepared(self) -> tuple[_Part, Stack]:

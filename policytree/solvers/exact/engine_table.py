@@ -137,8 +137,8 @@ class Engine:
     asked_by : str
         The argument of the user that chooses it; "" if the direct solver chooses it by itself.
     applies : callable or None
-        Whether it may work on a problem. What only the search can tell, such as the errors of a good tree, is left
-        out: an engine that applies may have nothing to do. None for engines that the user chooses.
+        Whether it may work on a problem. It leaves out facts that only the search can tell, such as the errors of a
+        good tree: an engine that applies may have nothing to do. None for engines that the user chooses.
     kernels : callable
         The kernels that it may call on a problem, beside ``ALWAYS``.
     alone : bool

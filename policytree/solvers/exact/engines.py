@@ -5,7 +5,7 @@
     DualEngine      row duals: a lower bound of all trees deeper than those that were searched
 
 An engine has one method that works, ``advance``; it stops where the incumbent is proved, its turn ends, or the clock's
-flag is raised. What it proved holds whenever it stops.
+flag is raised. Its proofs hold whenever it stops.
 """
 
 from __future__ import annotations

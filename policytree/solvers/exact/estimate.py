@@ -90,9 +90,9 @@ def _seconds_by_codes(problem: Problem, gates: SizeGates) -> float:
 
 
 def seconds_of_blocks(problem: Problem) -> float:
-    """Rough time of a search by blocks, with a column of two values for every cut.
+    """Estimate the time of a search by blocks, with a column of two values for every cut.
 
-    That is a scan for every set of ``depth - 2`` literals, and the sums.
+    The search takes a scan for every set of ``depth - 2`` literals, and the sums.
     """
     assert problem.max_depth is not None, "blocks are for problems with a depth"
     data, depth = problem.data, problem.max_depth
@@ -110,7 +110,7 @@ def seconds_of_blocks(problem: Problem) -> float:
 
 
 def _share_of_roots(problem: Problem, cuts: float) -> float:
-    """Which part of the cuts the first split may be on."""
+    """Return the share of the cuts that the first split may be on."""
     if problem.root_features is None:
         return 1.0
     columns = zip(problem.data.columns, problem.data.n_bins, strict=True)

@@ -96,7 +96,7 @@ def _question(column: int, cut: int, ordered: int) -> tuple[int, int] | None:
 
 
 def _goes_left(codes: np.ndarray, question: tuple[int, int], ordered: int) -> np.ndarray:
-    """Which rows of codes (columns, n) are on the left."""
+    """Mark the rows of codes (columns, n) on the left."""
     column, cut = question
     here = codes[column]
     return here <= cut if column < ordered else (cut >> here.astype(np.int64)) & 1 == 1
@@ -112,7 +112,7 @@ def _with_second_splits(node: Node, question: tuple[int, int], leaves: int, orde
 
 
 def _one_split(node: Node, ordered: int) -> tuple[int, _Split | None]:
-    """What at most one split saves, and the split."""
+    """Find the best tree of at most one split; return what it saves over a leaf, and its split."""
     value, column, cut = best_one_split(node.rows, node.rules)
     value, question = int(value), _question(int(column), int(cut), ordered)
     for column in range(ordered, len(node.bins)):

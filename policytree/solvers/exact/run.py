@@ -22,7 +22,7 @@ USED = RAISED_BY_SUBSETS, RAISED_BY_DUALS, RAISED_BY_PAIRS, CLOSED_BY_PAIRS, GEN
 
 
 class Run(SearchState):
-    """What all engines of one search share.
+    """Shared state of all engines of one search.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Run(SearchState):
 
     @property
     def counters(self) -> dict[str, int | float]:
-        """What the search did, for the solution."""
+        """Return the counters of the search, for the solution."""
         return {"merged_rows": self.node.n_rows, **dict(zip(COUNTERS, map(int, self.work), strict=True)), **self.used}
 
     def count(self, counters: np.ndarray, value: int) -> None:

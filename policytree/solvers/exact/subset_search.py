@@ -146,7 +146,7 @@ class SubsetSearch:
 
     @property
     def table(self) -> np.ndarray:
-        """What was proved of each set."""
+        """Proved bounds of each set."""
         return self.state.table
 
     def first_slice(self) -> int:
@@ -236,7 +236,7 @@ class SubsetSearch:
         return (value, [(f, cut), *one[1], *other[1]]) if value < leaf else (leaf, [(-1, 0)])
 
     def _known(self, rows: np.ndarray) -> np.void | None:
-        """What the table knows of a set, if anything."""
+        """Look up a set's entry in the table, if there is one."""
         known = self.table[place_of(self.table, *self.make.name(rows))]
         return None if known["key1"] == 0 and known["key2"] == 0 else known
 
@@ -266,7 +266,7 @@ def _intervals(part: Node, f: int) -> tuple[int, Splits]:
 
 
 def _rules(make: ListMaker | BitMaker, roots) -> SetRules:
-    """What a tree obeys and pays."""
+    """Make the rules that trees obey and the prices that they pay."""
     node, rules, (features, cuts), n_sums = make.node, make.node.rules, make.columns, make.n_sums
     at_root = np.ones(len(features), np.int64) if roots is None else np.isin(features, roots).astype(np.int64)
     charges = n_sums - 1 - (rules.beyond >= 0) - rules.prices if node.priced else 0

@@ -26,7 +26,7 @@ def solve_bounded(
     ----------
     problem : Problem
     reference : ndarray of shape (n,) or None
-        What the reference loses in every row; None guesses nothing.
+        The reference's loss in every row; None guesses nothing.
     limits : SearchLimits, optional
     solve : callable
         The solver, ``(Problem, SearchLimits) -> Solution``. It sees one row per group of rows that no split tells
@@ -66,7 +66,7 @@ def solve_bounded(
 
 
 def _time_to_polish(found: Solution, limits: SearchLimits | None) -> float | None:
-    """What the search left of its time, or the little that a limit may be overrun by; none after Ctrl-C."""
+    """Return the time that the search left, or the little by which a limit may be overrun; none after Ctrl-C."""
     if found.status is Status.INTERRUPTED:
         return 0.0
     if limits is None or limits.time_limit is None:

@@ -1,4 +1,4 @@
-"""What guesses cost at most, in numbers: Theorems 4.1 and A.1 of McTavish et al. (AAAI 2022)."""
+"""Upper bounds of the cost of guesses, in numbers: Theorems 4.1 and A.1 of McTavish et al. (AAAI 2022)."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class _Monotone(ScoreSearch):
         self.points = 0
 
     def _loss(self, false_positives: int, false_negatives: int) -> float:
-        """What the function says; asked once of every pair."""
+        """Return the function's value, evaluated once for every pair."""
         pair = (false_positives, false_negatives)
         if pair not in self.known:
             self.known[pair] = self._value(*pair)
@@ -125,7 +125,7 @@ class _Monotone(ScoreSearch):
             self.status = self.clock.status
 
     def _bound(self) -> None:
-        """What no tree loses less than, by the least weighted sums of its errors; and good trees."""
+        """Raise the lower bound by the least weighted sums of a tree's errors; collect good trees."""
         if self.problem.max_depth == 0 or self.problem.max_leaf_nodes == 1:
             return
         limit = self.limits.time_limit

@@ -2,8 +2,8 @@
 
 Made for searches under constraints (:mod:`policytree.solvers.constrained.solve`), and for objectives that are no sums
 over rows but grow with several of them. A tree's vector holds its criteria: whole numbers, each a sum over rows and
-leaves. What makes the search fast is a *bound* beside them, one more sum of which every tree of use is known to have at
-most so much: of the cuts whose least bound is larger nothing is looked at.
+leaves. The search is fast by a *bound* beside them, one more sum of which every tree of use is known to have at most so
+much: cuts whose least bound is larger are skipped.
 
     criteria = criteria_of(data, sums)                     # sums (q, n, K): what row i costs under action k
     found = ParetoSearch(criteria, clock.flag).front(depth=2)
@@ -339,7 +339,7 @@ def bound_as_node(c: Criteria, owners: np.ndarray) -> Node:
 
 
 def price_of_split(c: Criteria, f: int) -> np.ndarray:
-    """What a split of all rows on a column adds to the bound and to the criteria."""
+    """Return the amounts that a split of all rows on a column adds to the bound and to the criteria."""
     if c.prices == 0:
         return np.zeros(len(c.leaf), np.int64)
     first = len(c.leaf) * c.n_losses + len(c.minima)

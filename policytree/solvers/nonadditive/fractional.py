@@ -252,7 +252,7 @@ class _FractionalSearch(ScoreSearch):
         return self._search(leaves, self.b * self.P, leaves)[1]
 
     def _bound_all(self, short: Fraction, leaves: int = 1, D: Fraction = Fraction(0)) -> None:
-        """What a search among trees of all sizes says of every better tree: of each D, and each number of leaves."""
+        """Raise the bound of every better tree, of each D and number of leaves, by a search among all trees."""
         low, high = self._least_denominator(1, False), self._largest_denominator()
         more = max(self._most_leaves() - leaves, 0) * max(D / low - 1, Fraction(0))
         fewer = (leaves - 1) * max(1 - D / high, Fraction(0))
@@ -261,14 +261,14 @@ class _FractionalSearch(ScoreSearch):
         self._report()
 
     def _least_denominator(self, leaves: int, exact: bool) -> Fraction:
-        """What D of a better tree with at least that many leaves is above; of any tree, if ``exact``."""
+        """Bound D below for better trees with at least that many leaves; for any tree, if ``exact``."""
         f = 1 - self.value + self.price * leaves
         if exact or f <= 0:
             return self.b * self.P
         return self.b * self.P * (1 + f / (1 + self.b - f)) if f < 1 + self.b else self.b * self.P
 
     def _largest_denominator(self) -> Fraction:
-        """What D of a better tree is below."""
+        """Bound D above for better trees."""
         all_positive = (1 + self.b) * self.P + self.N
         f = 1 - self.value + self.price
         return min(all_positive, (1 + self.b) * self.P / f) if f > 0 else all_positive
@@ -290,7 +290,7 @@ class _FractionalSearch(ScoreSearch):
         return self.made_solution(best.splits, best.labels, rounding, {"searches": self.searches}, score="f_score")
 
     def _moved_by_rounding(self) -> float:
-        """What rounded weights may move a tree's ratio by, at most.
+        """Bound how far rounded weights move a tree's ratio.
 
         With A = FP + b FN and D = b P + TP + FP, the ratio A / D <= 1 moves by (dA - A / D dD) / (D + dD), where the
         numerator is at most the weight of negatives that rounding moved and (1 + b) times that of positives, and the

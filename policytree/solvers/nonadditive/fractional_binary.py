@@ -32,7 +32,7 @@ def pair_rounds_apply(problem: Problem, gates: SizeGates) -> bool:
 
 
 def whole_losses(c: Fraction, b: Fraction) -> tuple[int, int]:
-    """What a negative called positive, and a missed positive, lose at ratio c, as integers without a common divisor."""
+    """Return the losses of a false and of a missed positive at ratio c, as integers without a common divisor."""
     wrong, missed = max(1 - c, Fraction(0)), b + c
     scale = lcm(wrong.denominator, missed.denominator)
     numbers = int(wrong * scale), int(missed * scale)

@@ -338,13 +338,13 @@ class _RankingRun(ScoreSearch):
         return by_slope(np.vstack([(1.0 - step) * curve, step * np.array(found)]), MOST_PAIRS)
 
     def _cutoff(self, reference: Reference) -> tuple[float, np.ndarray]:
-        """What a better tree's costs and prices sum up to at most; and by number of leaves, its costs alone."""
+        """Bound a better tree's costs and prices above together; and by number of leaves, its costs alone."""
         h = np.arange(self._most_leaves() + 1)
         cutoff = reference.cutoff(float(self.value), h) + max(ROUNDING, self._slop(reference))
         return float((cutoff + reference.price * h)[1:].max()), cutoff
 
     def _bound(self, reference: Reference, least: float) -> float:
-        """What the least cost of all trees, prices included, says of what they lose; at most the incumbent's value."""
+        """Bound all trees' loss below by their least cost, prices included; at most the incumbent's value."""
         proved = self._bounds(reference, least - self._slop(reference))
         return min(float(proved.min()) - self.moved - FLOATS, float(self.value))
 

@@ -84,7 +84,7 @@ class MergedRows:
 
     @property
     def rounding(self) -> float:
-        """What a kernel's sum of shares is off by at most: a share, and each sum of two, is rounded once."""
+        """Bound the rounding error of a kernel's sum of shares: a share, and each sum of two, is rounded once."""
         return (self.n + 16) * UNIT
 
     @property
@@ -200,7 +200,7 @@ class RankingSearch:
         if prices.kept is None:
             return
         numbers, allowance = prices.kept
-        # What was proved is about the loss matrix, of which a leaf costs the least column at least. Rows may cost more:
+        # The proof is about the loss matrix, of which a leaf costs the least column at least. Rows may cost more:
         # the rest of a cost is curved, and a leaf's may be less than the sum of its rows' where their slopes differ.
         least = (self.shares[:, ::-1] @ self.reference.losses()).min(axis=1)
         dual = least + np.ldexp(numbers.astype(np.float64), -fixed.exponent)
@@ -334,13 +334,13 @@ class RankingSearch:
         return column, t - int(offset[column])
 
     def work(self) -> dict[str, int | float]:
-        """What was counted."""
+        """Return the counters of the search by name."""
         sets, kept, trees, states = (int(self.counters[k]) for k in (SETS, KEPT_SETS, TREES, STATES))
         return {"sets": sets, "sets_kept": kept, "trees": trees, "states": states}
 
 
 def costs_by(reference: Reference) -> LeafCosts:
-    """What leaves cost by a reference, as kernels take it."""
+    """Convert a reference to the kernels' costs of leaves."""
     ends, heights = steps_of(reference.pairs)
     widths = np.diff(ends)
     areas, squares = (np.concatenate([[0.0], np.cumsum(h * widths)]) for h in (heights[:-1], heights[:-1] ** 2))
@@ -348,7 +348,7 @@ def costs_by(reference: Reference) -> LeafCosts:
 
 
 def largest_growth(costs: LeafCosts) -> np.ndarray:
-    """What a leaf's cost rises by at most, for each unit of p and of n that it is given."""
+    """Bound the rise of a leaf's cost for each unit of p and of n that it is given."""
     S, limit = float(costs.heights[0]), costs.limit
     if costs.curved == 0:
         return np.array([S, costs.areas[-1]])

@@ -40,7 +40,7 @@ class Side(NamedTuple):
 
 
 class TableRules(NamedTuple):
-    """What a tree pays and keeps to: values of a leaf are ``n_losses`` losses, then counts that have a minimum."""
+    """Prices and limits of a tree: values of a leaf are ``n_losses`` losses, then counts that have a minimum."""
 
     n_losses: int
     minima: np.ndarray
@@ -178,7 +178,7 @@ def on_diagonal(table: np.ndarray) -> np.ndarray:
 
 
 def leaf_values(sums: np.ndarray, rules: TableRules) -> np.ndarray:
-    """What leaves with these sums (..., values) cost, without the penalty; INF if a count is too small."""
+    """Return the costs of leaves with these sums (..., values), without the penalty; INF if a count is too small."""
     value = sums[..., : rules.n_losses].min(axis=-1, initial=0)
     if len(rules.minima):
         value = np.where((sums[..., rules.n_losses :] < rules.minima).any(axis=-1), INF, value)
@@ -252,7 +252,7 @@ def _scan(both, of_first, of_second, whole, rules: TableRules, to: tuple[np.ndar
 
 
 def _values_of_first(whole: np.ndarray, of: np.ndarray, second: np.ndarray, rules: TableRules) -> np.ndarray:
-    """What every first cut is worth for sets of rows: (sets, cuts), penalties included."""
+    """Evaluate every first cut for sets of rows: (sets, cuts), penalties included."""
     sides = leaf_values(of, rules), leaf_values(whole[:, None] - of, rules)
     low, high = (
         np.minimum(leaf + rules.penalty, split + 2 * rules.penalty) for leaf, split in zip(sides, second, strict=True)
@@ -303,12 +303,12 @@ def batches_of_triples(features: tuple[CodedFeature, ...], n_values: int, batch_
 
 
 def table_bytes(features: tuple[CodedFeature, ...], places: tuple[int, ...], n_values: int) -> int:
-    """What a table of several features takes."""
+    """Return the size in bytes of a table of several features."""
     return 8 * n_values * math.prod(features[f].n_codes for f in places)
 
 
 def cut_table_bytes(cuts: Sequence[int], n_values: int) -> int:
-    """What sums by the cuts of several features take."""
+    """Return the size in bytes of sums by the cuts of several features."""
     return 8 * n_values * math.prod(cuts)
 
 
@@ -379,7 +379,7 @@ class _FirstCuts:
         return best
 
     def _values(self, f: int) -> np.ndarray:
-        """What every first cut of a feature is worth; shape (cuts,)."""
+        """Evaluate every first cut of a feature; shape (cuts,)."""
         sums, rules = self.sums, self.rules
         total = np.zeros(len(sums.of[f]), dtype=np.int64)
         for side in range(2):

@@ -56,7 +56,7 @@ Allowed = Callable[[Fraction, Fraction], Fraction]  # (best objective, objective
 
 @dataclass(frozen=True, slots=True)
 class TiedTrees:
-    """What was found.
+    """Trees found within the limit, best first.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ class _Search:
         return every
 
     def result(self) -> TiedTrees:
-        """What was found so far; the best tree is known in any case."""
+        """Return the trees found so far; the best tree is known in any case."""
         values, _, trees = self.kept()
         if self.clock.stopped and self.best <= self.limit and not (len(values) and values[0] == self.best):
             self.n_trees += 1
@@ -440,7 +440,7 @@ def affordable(problem: Problem, best: float, allowed: Callable[[Fraction, Fract
 
 
 def questions_of(data: BinnedData, offset: np.ndarray) -> Questions:
-    """What the columns ask; any may come first."""
+    """Describe the questions of the columns; any may come first."""
     columns, p = data.columns, len(data.columns)
     kind, begin, end = np.zeros((3, p), np.int64)
     missing, category = np.full((2, p), -1, np.int64)

@@ -29,7 +29,7 @@ from policytree.solvers.kernels.test_costs.layout import (
 )
 from policytree.solvers.kernels.test_costs.scores import best_test, class_totals, divide
 
-#: What a test is worth, by the name that users give.
+#: Scores of tests, by the name that users give.
 SPLIT_RULES = {
     "regularized": REGULARIZED,
     "impurity": IMPURITY,
@@ -292,7 +292,7 @@ class _Growth:
         return bool(pure or small or depth == rules.max_depth)
 
     def _prices(self, paid: frozenset) -> np.ndarray:
-        """What scores are divided by. A test that is free counts as the cheapest one.
+        """Return the prices that scores are divided by. A test that is free counts as the cheapest one.
 
         Else it would win against every other test, however little it tells.
         """

@@ -57,7 +57,7 @@ class ConflictPairs:
         self._tried = False
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
-        """What every tree with a split costs at least; found once, whatever the arguments."""
+        """Bound the cost of every tree with a split below; once, whatever the arguments."""
         self._tried, conflicts = True, make_conflicts(self.node)
         floor, need = int(self.node.least_losses.sum()), 0
         if self.incumbent is not None:
@@ -86,7 +86,7 @@ class ConflictPairs:
 
 
 def pair_bound(node: Node, conflicts: Conflicts, rounds: int = ROUNDS) -> int:
-    """What every tree with a split costs at least, for a node with two actions or more and a price per leaf.
+    """Bound the cost of every tree with a split below, for a node with two actions or more and a price per leaf.
 
     Steps go on from those that were made before. See kernels/conflicts/layout.py. Minimum counts, limits of depth and
     prices of questions only add to that.

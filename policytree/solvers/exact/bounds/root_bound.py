@@ -1,4 +1,4 @@
-"""What an engine asks of a lower bound of the whole problem."""
+"""Interface between engines and a lower bound of the whole problem."""
 
 from __future__ import annotations
 

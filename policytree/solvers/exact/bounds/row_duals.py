@@ -348,7 +348,7 @@ class LeafCountEnvelope:
             self.beyond = max(self.beyond, total + int(self.h[-1]) * (self.penalty - p))
 
     def bound(self, fewest: int) -> int:
-        """What trees of at least ``fewest`` leaves cost at least."""
+        """Bound the cost of trees with at least ``fewest`` leaves below."""
         costs = -(-self.losses // self.unit) * self.unit + self.h * self.penalty
         return int(costs[fewest - 1 :].min(initial=self.beyond))
 
