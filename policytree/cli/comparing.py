@@ -128,7 +128,7 @@ def _fitted(job: Any, study: Study, names: list[str]) -> dict[str, PolicyTree]:
 
 
 def _row(name: str, tree: PolicyTree) -> dict[str, Any]:
-    """What a solver found and guarantees."""
+    """Describe a solver's tree and its guarantees."""
     from policytree.estimators.certificate import stated_guarantees, theorems
     from policytree.problem.types import Status
 

@@ -224,7 +224,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
 
 
 def certificate_data(estimator: DRPolicyTree) -> dict[str, Any]:
-    """What is proved of a tree, as plain values."""
+    """Return the certificate of a tree as plain values."""
     return {
         "status": estimator.status_.value,
         "objective": float(estimator.objective_value_),
@@ -236,7 +236,7 @@ def certificate_data(estimator: DRPolicyTree) -> dict[str, Any]:
 
 
 def design_data(job: Job, result: Result, report: StudyReport, written: list[tuple[Path, str]]) -> dict[str, Any]:
-    """What a design found, for scripts: verdict, tree, certificate, values, warnings, files."""
+    """Collect a design's results for scripts: verdict, tree, certificate, values, warnings, files."""
     values = result.values
     return {
         "verdict": None if report.verdict is None else report.verdict.to_dict(),
@@ -269,7 +269,7 @@ def _outcome_data(said: StudyOptions) -> dict[str, Any]:
 
 
 def _limits_data(result: Result) -> dict[str, Any]:
-    """What limits on outcomes and groups come to on the rows of the fit, and the confidence that each is kept."""
+    """Return the price of limits, means of outcomes on the rows of the fit, and the confidence that each is kept."""
     model, values = result.estimator, result.values
     kept = {} if values is None else values.kept_probabilities()
     return {
@@ -280,7 +280,7 @@ def _limits_data(result: Result) -> dict[str, Any]:
 
 
 def _offers_data(result: Result) -> dict[str, Any] | None:
-    """What offers do, the effect on those who follow them, and the tree over offers; None without an instrument."""
+    """Collect offers, the effect on those who follow them, and the tree over offers; None without an instrument."""
     if result.study.observed.instrument is None:
         return None
     seen, honest = result.study.observed, result.honest
@@ -372,7 +372,7 @@ def saved_fragile(saved: dict[str, Any], tree: Tree) -> dict[int, str]:
 
 
 def read_saved(path: str | os.PathLike) -> Any:
-    """What a file of a tree, or of a regime, holds as JSON.
+    """Read a file of a tree, or of a regime, as JSON.
 
     Raises
     ------
@@ -405,7 +405,7 @@ def read_tree(path: str | os.PathLike) -> tuple[Tree, dict[str, Any]]:
 
 
 def saved_verdict(data: dict[str, Any]) -> str:
-    """What a file of a tree says of it, first whether it is recommended; "" if it says nothing."""
+    """Return a tree's saved verdict, after "Not recommended." where it applies; "" if the file holds none."""
     verdict = data.get("verdict")
     if not isinstance(verdict, dict) or not isinstance(verdict.get("sentence"), str):
         return ""

@@ -1,7 +1,7 @@
-"""What can be refused at once: files that are not there, columns that a header lacks, values that no option takes.
+"""Checks without heavy imports: files that are not there, columns that a header lacks, values that no option takes.
 
-Imports nothing heavy, so that a mistake is told before pandas and the rest are loaded. Whatever is not plain here is
-left to those who read the table; nothing is refused that they would take.
+A mistake is told before pandas and the rest are loaded. Whatever is not plain here is left to those who read the table;
+nothing is refused that they would take.
 """
 
 from __future__ import annotations

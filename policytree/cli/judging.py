@@ -205,7 +205,7 @@ def _with_design(options: StudyOptions, design: Mapping[str, Any], frame: pd.Dat
 
 
 def _saved(design: Mapping[str, Any]) -> dict[str, Any]:
-    """What a design says of its study, by the names of options; nothing where it holds something else."""
+    """Read a design's options of its study, by their names; values of an unexpected kind are left out."""
     renamed = {"propensity": "propensity_option", "arm_cost": "arm_costs"}
     kinds = {"float | None": int | float, "tuple[str, ...]": list | dict}
     found: dict[str, Any] = {}
@@ -294,7 +294,7 @@ def _values(
 
 
 def _costs(study: Study, rewards: pd.DataFrame) -> np.ndarray:
-    """What every row's treatments cost, (n, K), as what is subtracted from rewards."""
+    """Return the costs of every row's treatments, (n, K), as subtracted from rewards."""
     sign = 1.0 if study.ways.way == "maximize" else -1.0
     return sign * treatment_costs(study.by_label(study.arm_costs), study.n, list(rewards.columns))
 

@@ -56,7 +56,7 @@ class Limits:
         return tuple(dict.fromkeys([*self.unseen, *self.described]))
 
     def fit_arguments(self, frame: pd.DataFrame) -> dict[str, Any]:
-        """What ``fit`` takes beside: columns in place of their names; nothing where nothing was named."""
+        """Return further arguments of ``fit``: columns instead of their names; empty where nothing was named."""
         found: dict[str, Any] = {}
         if self.outcomes:
             found["outcomes"] = {
@@ -127,7 +127,7 @@ def limits_of(roles: Any, frame: pd.DataFrame) -> Limits:
 def by_column(
     texts: Sequence[str] | None, option: str, frame: pd.DataFrame, *, least: float = -np.inf
 ) -> dict[str, float]:
-    """What COLUMN=X options say, each once for a column.
+    """Parse COLUMN=X options, each once for a column.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def by_column(
 
 
 def notes_of_limits(limits: Limits, covariates: Sequence[str], confounders: Sequence[str]) -> list[str]:
-    """What the roles of these columns are, a sentence each."""
+    """State the roles of these columns, a sentence each."""
     notes, moved = [], [name for name in limits.unseen if name in confounders]
     if moved:
         names = ", ".join(moved)

@@ -24,7 +24,7 @@ OF_TIMES = KINDS["TimeToEvent"]  # options by their arguments
 
 
 def event_meaning(column: pd.Series, event: str | None, direction: str | None) -> str:
-    """What zeros and ones stand for where an event is named; "" where the column has numbers.
+    """Describe zeros and ones where an event is named; "" where the column has numbers.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def refuse_impossible_times(frame: pd.DataFrame, outcome: str, entry: str | None
 
 
 def notes_of_times(times: TimeToEvent, options: StudyOptions) -> list[str]:
-    """What was taken for granted about times to an event, a sentence each."""
+    """State the assumptions about times to an event, a sentence each."""
     column, outcome, n = options.event_column, options.outcome, times.n
     counts, value = np.bincount(times.code, minlength=3), options.cause or options.event
     what = f"{column} = {value}" if value else column
@@ -162,7 +162,7 @@ def notes_of_missing(seen: np.ndarray, arm: np.ndarray, treatments: np.ndarray, 
 
 
 def notes_of_offers(observed: StudyData, instrument: str, outcome: str, taker_cost: float) -> list[str]:
-    """What was taken for granted about offers, a sentence each."""
+    """State the assumptions about offers, a sentence each."""
     assert observed.instrument is not None, "there are offers"
     first, second = observed.treatments.tolist()
     took = (observed.arm == 1).mean()

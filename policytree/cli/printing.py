@@ -14,7 +14,7 @@ from rich.console import Console
 from policytree.report.content import Facts, Section
 from policytree.report.text import plain_text, section_parts
 
-# What a terminal shows; the files hold everything.
+# Sections shown on a terminal; the files hold everything.
 PRINTED = (
     "verdict", "tree", "offers", "further", "groups", "values", "means", "optimism", "heterogeneity", "certificate",
     "warnings",

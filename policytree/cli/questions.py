@@ -47,7 +47,7 @@ from policytree.weighting.costs import treatment_costs
 # With more rows, refitting everything takes minutes: it is then done only on request.
 STABILITY_ROWS, STABILITY_RESAMPLES, USUAL_RESAMPLES = 2_000, 20, 50
 DEEPEST_NEAR_TIES, NEAR_TIES_SECONDS, PATH_SECONDS = 2, 20.0, 60.0
-# What a report says of warnings in its own way: where they were heard, and what to look at.
+# Parts of warnings that a report words in its own way: where they were heard, and what to look at.
 HEARD_INSIDE = re.compile(
     r"^In (cross-validation|a resample): | \(\d+ more such warnings in [a-z ]+\)$| target_overlap says where\."
 )
@@ -99,7 +99,7 @@ class Fitted:
     honest : HonestLeaves or None
     values : PolicyValueTable or None
     seconds : float
-        What one of the refits behind the values took.
+        Duration of one of the refits behind the values.
     """
 
     study: Study
@@ -326,7 +326,7 @@ def _front(job: Job, fitted: Fitted) -> ParetoPath:
 
 
 def _rows(fitted: Fitted) -> dict[str, Any]:
-    """What a tree is fitted with beside X and rewards, of the rows that chose it."""
+    """Return the arguments of a tree's fit beside X and rewards, of the rows that chose it."""
     rows, data, out = fitted.learning, fitted.study.observed, dict[str, Any]()
     out["T"] = data.received(rows)
     if data.sample_weight is not None:

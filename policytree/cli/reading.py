@@ -81,7 +81,7 @@ class Reading:
 
     @property
     def saved(self) -> dict[str, Any]:
-        """What a tree's file keeps, since other tables of the study are written in the same way."""
+        """Options that a tree's file keeps, since other tables of the study are written in the same way."""
         return {"decimal": self.decimal, "thousands": self.thousands, "na_values": list(self.na_values)}
 
     def otherwise(self, design: Mapping[str, Any]) -> Reading:

@@ -87,5 +87,5 @@ class Result:
 
     @property
     def found(self) -> tuple[Any, ...]:
-        """What a report takes as results."""
+        """Results for a report."""
         return (*(part for part in (self.honest, self.values) if part is not None), *self.answers)

@@ -47,7 +47,7 @@ class Stream:
 
     def _break(self, error: OSError) -> None:
         self.failure = error
-        # What the buffer still holds goes nowhere: Python would try again at its end, and print a traceback.
+        # The rest of the buffer goes nowhere: Python would try again at its end, and print a traceback.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

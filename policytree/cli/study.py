@@ -61,20 +61,20 @@ GAPLESS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """What only the command line knows of a study.
+    """Facts of a study that only the command line knows.
 
     Attributes
     ----------
     source : str
         File or data set.
     notes : tuple of str
-        What was decided without being asked.
+        Decisions made without being asked.
     limits : Limits
         On further outcomes and groups of people.
     offer_costs : mapping of label to float or str
-        What offers cost, taken or not: numbers, or names of columns.
+        Costs of offers, taken or not: numbers, or names of columns.
     taker_cost : float
-        What everybody who takes the second treatment costs, of offers; the study's outcomes are net of it.
+        Cost of everybody who takes the second treatment, of offers; the study's outcomes are net of it.
     gross : Study or None
         The study with outcomes before that, where there is such a cost.
     reading : Reading
@@ -107,7 +107,7 @@ class Origin:
 
 
 def _findings_beside(study: Study) -> list[Finding]:
-    """What the check cannot see in covariates: the columns left out."""
+    """Check the columns left out, which the check of covariates cannot see."""
     taken = {study.cluster, study.weights, *study.covariates, *study.confounders, *study.subgroups}
     taken |= {*study.further_outcomes, *study.outcome.columns().values(), *study.treatment.columns().values()}
     others = [name for name in study.table if name not in taken and not holds_tables(study.table[name])]
@@ -368,7 +368,7 @@ def _assignment(treatments: Sequence[str], instrument: str | None) -> Assignment
 
 
 def _notes(study: Study, options: StudyOptions) -> list[str]:
-    """What was taken for granted about outcomes and offers, a sentence each."""
+    """State the assumptions about outcomes and offers, a sentence each."""
     seen, told = study.observed, list[str]()
     if seen.times is not None:
         told = notes_of_times(seen.times, options)
@@ -565,7 +565,7 @@ def features_of(
 
 
 def _costs(texts: tuple[str, ...], argument: str, frame: pd.DataFrame) -> dict[str, float | str]:
-    """What treatments, or offers, cost in the outcome's unit, by label; columns hold a number in every row."""
+    """Parse costs of treatments, or offers, in the outcome's unit, by label; columns hold a number in every row."""
     costs = by_treatment(list(texts), argument, frame)
     for label, cost in costs.items():
         if isinstance(cost, str):

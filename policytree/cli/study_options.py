@@ -1,4 +1,4 @@
-"""What the options of the command line say of a study: which argument of ``Study`` and its kinds each one is.
+"""Options of the command line about a study: which argument of ``Study`` and its kinds each one is.
 
 Imports nothing heavy. ``tests/cli/test_study_options.py`` holds both together.
 """
@@ -33,7 +33,7 @@ STUDY: dict[str, tuple[str, ...]] = {
     "subgroups": ("parity", "value_parity", "worst_group", "subgroups"),
     "population": ("target_people", "study_column"),
     "unit": ("unit",),
-    "name": (),  # that of the file, or the data set
+    "name": (),  # of the file, or the data set
 }
 # By the names of kinds, and their arguments: the option. The column of the outcome, or the treatment, is above.
 KINDS: dict[str, dict[str, str]] = {
@@ -180,7 +180,7 @@ class StudyOptions:
         return replace(self, propensity=None, **listed)
 
     def named(self, metavar: str) -> dict[str, str | None]:
-        """What options of a column, or of columns, say."""
+        """Return the values of options that name a column, or columns."""
         every = (each for each in fields(self) if each.metadata["metavar"] == metavar)
         return {option(each.name): getattr(self, each.name) for each in every}
 

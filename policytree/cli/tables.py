@@ -39,11 +39,11 @@ BYTE_ORDER_MARKS = {  # the longer ones first, which begin like others
     b"\xfe\xff": "utf-16",
 }
 PREVIEWED = 1 << 22  # bytes in which the first letter that is not UTF-8 is looked for
-ROW_NUMBERS = ("", "Unnamed: 0")  # what pandas and R call a column that numbers the rows
+ROW_NUMBERS = ("", "Unnamed: 0")  # names that pandas and R give a column that numbers the rows
 BUFFER = 1 << 20
-OTHER_SIGNS = ("^", "~", ":", "#", "&", "!", "$", "%", "*", "\x01", "\x1f")  # of which no file is read
+OTHER_SIGNS = ("^", "~", ":", "#", "&", "!", "$", "%", "*", "\x01", "\x1f")  # separators that no file is read with
 FEWEST_PRINTED = 3  # words in header and row, from which on they are columns
-NOT_CSV = (  # what files begin with that are called .csv and are something else
+NOT_CSV = (  # first bytes of files that are called .csv and are something else
     (b"PK\x03\x04", "a spreadsheet (let its name end in .xlsx) or a zip archive: do that, or"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a spreadsheet: let its name end in .xls, or"),
     (b"PAR1", "a Parquet file: let its name end in .parquet, or"),
@@ -200,7 +200,7 @@ def _read_csv(path: Path, reading: Reading, **options) -> pd.DataFrame:
 
 
 class _Text(io.RawIOBase):
-    """What a CSV file holds, unpacked; refuses what is no text, and to go on when little memory is left.
+    """Content of a CSV file, unpacked; refuses binary content, and to go on when little memory is left.
 
     A few kilobytes may unpack to more than any memory holds, and how much a table needs only reading it says.
     """
@@ -210,7 +210,7 @@ class _Text(io.RawIOBase):
         self._file, self._path = file, path
         self._free, self._read = free_bytes(), 0
         self._decoder = None if encoding is None else codecs.getincrementaldecoder(encoding)()
-        self._rest, self._ended = b"", False  # what was decoded and did not fit; no more bytes to come
+        self._rest, self._ended = b"", False  # decoded text that did not fit; no more bytes to come
 
     def readable(self) -> bool:
         """It is."""
@@ -281,7 +281,7 @@ def _text_of(path: Path, encoding: str | None = None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _sentences(path: Path, encoding: str | None = None) -> Iterator[None]:
-    """What is wrong with a CSV file, in one sentence: what unpacks and parses strangers' files may raise anything."""
+    """Turn errors of a CSV file into one sentence: unpacking and parsing strangers' files may raise anything."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows with more cells than there are names
@@ -471,7 +471,7 @@ def _parquet_batches(path: Path, rows: int, reading: Reading) -> Iterator[Batch]
 
 
 def _separator(path: Path, encoding: str | None) -> str:
-    """What stands between cells: what gives header and first row the same number of cells, and the most of them."""
+    """Guess the separator: header and first row have the same number of cells, and the most of them."""
     lines = _first_lines(path, 2, encoding)
     others = [s for s in OTHER_SEPARATORS if s in lines[0]]
     if others and len(_split(lines[0], ",")) == 1:
@@ -542,7 +542,7 @@ def _parquet_file(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _parquet_sentences(path: Path) -> Iterator[None]:
-    """What is wrong with a Parquet file, in one sentence: pyarrow's own errors are subclasses of many others."""
+    """Turn errors of a Parquet file into one sentence: pyarrow's own errors are subclasses of many others."""
     try:
         yield
     except InputError:
@@ -624,7 +624,7 @@ def number_in(text: str) -> float | None:
 
 
 def by_treatment(texts: list[str] | None, argument: str, frame: pd.DataFrame | None = None) -> dict[str, float | str]:
-    """What LABEL=X options say: a number, or with a frame the name of one of its columns."""
+    """Parse LABEL=X options: a number, or with a frame the name of one of its columns."""
     option, found = f"--{argument.replace('_', '-')}", dict[str, float | str]()
     for text in texts or ():
         name, _, value = (piece.strip() for piece in text.rpartition("="))

@@ -88,7 +88,7 @@ def n_people(study: Study) -> int:
 
 
 def budget_costs(asked: dict[str, float | str] | None, study: Study) -> dict[Any, float | str]:
-    """What treatments take of a budget, as a study takes it.
+    """Return treatments' costs against the budget, as a study takes them.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def budget_costs(asked: dict[str, float | str] | None, study: Study) -> dict[Any
 
 
 def _constraints(options: dict) -> list[Constraint]:
-    """What the tree is to keep to, but for further outcomes and groups."""
+    """List the tree's constraints, except those on further outcomes and groups."""
     found: list[Constraint] = []
     if options["budget"] is not None:
         found.append(Budget(options["budget"]))
@@ -206,7 +206,7 @@ def method_notes(method: str) -> list[str]:
 
 
 def leaf_size_notes(options: dict, asked: dict, of_target: bool) -> list[str]:
-    """What was decided about the smallest leaves without being asked; nothing if all was said."""
+    """State what was decided about the smallest leaves without being asked; nothing if all was said."""
     if None not in (asked["min_samples_leaf"], asked["min_samples_per_treatment"]):
         return []
     leaf, per_arm = options["min_samples_leaf"], options["min_samples_per_treatment"]

@@ -1,4 +1,4 @@
-"""What a column's values are coded as, and what its codes mean."""
+"""Codes of a column's values, and their meaning."""
 
 from __future__ import annotations
 

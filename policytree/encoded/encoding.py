@@ -1,8 +1,8 @@
 """encode: rows of any number to codes on the disk, a batch at a time.
 
 The source is read a few times: once for its values (:mod:`policytree.encoded.scan`), twice more as a rule where columns
-have many values, and once to write codes and losses. Every file is written whole under another name and renamed. What
-was written before the job was stopped is kept, and the same call goes on from there.
+have many values, and once to write codes and losses. Every file is written whole under another name and renamed. Files
+written before the job was stopped are kept, and the same call goes on from there.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class _Job(FolderJob):
         )
 
     def whole(self) -> EncodedData | None:
-        """What this very job has written before; None if files of it were damaged since."""
+        """Open the data that this very job has written before; None if files of it were damaged since."""
         data = open_encoded(self.directory)
         return data if all(data.is_intact(k) for k in range(len(data.stored))) else None
 
@@ -234,7 +234,7 @@ class _Job(FolderJob):
         return note
 
     def _file(self, plan: Plan, table: Any, first_row: int) -> tuple[bytes, dict]:
-        """What is to be written of a table, and its note."""
+        """Encode a table: the bytes of its file, and its note."""
         content, least, inexact, rows = encode_table(plan, self.study, table, first_row, self.each)
         note = {"file": rows_file(first_row // self.file_rows), "rows": rows, "crc": zlib.crc32(content)}
         return content, note | {"least": least_to_json(least), "inexact": inexact}

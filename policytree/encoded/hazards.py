@@ -28,7 +28,7 @@ CHUNK = 1 << 14  # rows whose outcomes are completed at a time, each with its ha
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What completes outcomes.
+    """Models that complete outcomes.
 
     Attributes
     ----------

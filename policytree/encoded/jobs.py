@@ -36,11 +36,11 @@ class FolderJob(ABC):
     files : str
         Pattern of the names of its files, the manifest and the state apart: nothing else is ever deleted.
     what, doing, again : str
-        What the folder is for, what the job is called, and what is to be called again, in messages.
+        Purpose of the folder, name of the job, and the call to repeat, in messages.
     note : str
         Names of notes, with the file's number as ``k``.
     fields : dict of str to Check
-        What stands in the manifest, in the state, and in every note (``NOTE``).
+        Contents of the manifest, of the state, and of every note (``NOTE``).
     """
 
     pool: Any
@@ -155,7 +155,7 @@ class FolderJob(ABC):
                 raise
 
     def read(self, name: str) -> dict[str, Any]:
-        """What a JSON file of the folder holds, or one sentence."""
+        """Read a JSON file of the folder, or raise one sentence."""
         return read_json(
             self.directory / name, f"{self.again}, with overwrite=True", self.fields.get(name, self.fields[NOTE])
         )
@@ -169,7 +169,7 @@ class FolderJob(ABC):
     # --- files of rows ---
 
     def begin(self, start: Callable[[], dict]) -> dict:
-        """What was decided when the job began, ``start()`` if that is now."""
+        """Return the decisions made when the job began, ``start()`` if that is now."""
         if (self.directory / STATE).exists():
             return self.read(STATE)
         begun = {"asked": self.asked, **start()}

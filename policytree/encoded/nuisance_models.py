@@ -130,11 +130,11 @@ class Model:
         return self
 
     def columns(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
-        """What the learner sees of some rows of a batch."""
+        """Return the learner's inputs for some rows of a batch."""
         return batch.Z[rows]
 
     def target(self, batch: Batch, rows: np.ndarray) -> np.ndarray:
-        """What it learns of them."""
+        """Return its targets for them."""
         return batch.arm[rows] if self.arm is None else batch.y[rows]
 
     def _check_target(self, target: np.ndarray) -> None:

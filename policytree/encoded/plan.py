@@ -1,4 +1,4 @@
-"""What is decided before rows are written (the plan), and what is known afterwards (the manifest), as JSON."""
+"""The plan, decided before rows are written, and the manifest, known afterwards, as JSON."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ LEARNING, HELD_OUT = "learning-", "held-out-"
 
 @dataclass
 class Sizes:
-    """What the first reading finds.
+    """Results of the first reading.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked for: see :func:`policytree.encoded.stream_rewards`."""
+    """Arguments of a job: see :func:`policytree.encoded.stream_rewards`."""
 
     estimator: Any
     study: Study
@@ -171,7 +171,7 @@ def _manifest_fields(value: Any, name: str) -> dict[str, Any]:
 
 
 def _sums(notes: list[dict]) -> dict[str, Any]:
-    """What the notes of all files come to."""
+    """Add up the notes of all files."""
     files = [name for note in notes for name in note["files"]]
     return {
         "learning": [name for name in files if name.startswith(LEARNING)],
@@ -490,7 +490,7 @@ class RewardJob(FolderJob):
         return counts | {"least": propensity.min(axis=0).tolist()}
 
     def _nuisances(self, batch: Batch, out: np.ndarray, table: Any) -> Nuisances:
-        """What the scheme needs, estimated propensities raised to the floor; known ones are never changed."""
+        """Predict the scheme's nuisances, estimated propensities raised to the floor; known ones are never changed."""
         regression = propensity = raw = observation = None
         if self.scheme.needs_regression:
             by_arm = [[m for m in self.models if m.arm == k] for k in range(len(self.treatments))]

@@ -130,7 +130,7 @@ def stream_rewards(
     n_jobs: int = 1,
     verbose: int = 0,
 ) -> StreamedRewards:
-    """What each treatment would bring each row, for more rows than memory holds: scores written as Parquet files.
+    """Estimate every treatment's reward for every row, for more rows than memory holds, as Parquet files.
 
     Rows that learn are scored as by :meth:`policytree.RewardEstimator.fit`: each by models that saw neither its fold
     nor its cluster. Rows held out are scored as by :meth:`policytree.RewardEstimator.predict_rewards`, by the average
@@ -243,7 +243,7 @@ def stream_rewards(
 
 
 def _asked(ask: Ask) -> dict:
-    """What tells one job from another, as JSON."""
+    """Identify a job by its arguments, as JSON."""
     study = ask.study
     settings = {name: value for name, value in clone(ask.estimator).get_params().items() if name != "executor"}
     roles = (study.treatment, study.outcome, study.covariates, study.confounders, study.weights, study.cluster)
@@ -260,7 +260,7 @@ def _fingerprint(settings: list) -> str:
     """The same for the same settings; new every time for learners that cannot be pickled, whose jobs begin anew."""
     try:
         return joblib.hash(settings)
-    except (pickle.PicklingError, TypeError, AttributeError):  # what pickle says of functions and local classes
+    except (pickle.PicklingError, TypeError, AttributeError):  # raised by pickle for functions and local classes
         return secrets.token_hex(16)
 
 

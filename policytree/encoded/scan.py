@@ -32,12 +32,12 @@ from policytree.study.study import Study
 
 MOST_CATEGORIES = 10_000
 Each = Callable[[Callable[[Any], Any], Iterable[Any]], list]  # a map over columns, in threads or not
-Tables = Callable[[str], Iterable[tuple[int, Any]]]  # what is being done -> (first row, table) of the whole source
+Tables = Callable[[str], Iterable[tuple[int, Any]]]  # name of the step -> (first row, table) of the whole source
 
 
 @dataclass
 class Tally:
-    """What a part of the rows holds; parts add up by :meth:`merge`."""
+    """Tallies of a part of the rows; parts add up by :meth:`merge`."""
 
     columns: dict[str, NumberTally | CategoryTally] = field(default_factory=dict)
     labels: dict = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Tally:
 
 
 def tally_table(table: Any, study: Study, kinds: dict[str, str], first_row: int = 0, each: Each | None = None) -> Tally:
-    """What a table holds."""
+    """Tally a table."""
     weight = row_weights(table, study.weights, first_row)
     kept = None if weight is None or (weight > 0).all() else weight > 0
 
@@ -197,7 +197,7 @@ def quantile_searches(tally: Tally, max_bins: int) -> dict[str, QuantileSearch]:
 def read_quantiles(
     table: Any, searches: dict[str, QuantileSearch], study: Study, first_row: int = 0, each: Each | None = None
 ) -> dict[str, Any]:
-    """What a table adds to each search: counts, or values and their counts."""
+    """Read a table for each search: counts, or values and their counts."""
     weight = row_weights(table, study.weights, first_row)
     kept = None if weight is None else weight > 0
 

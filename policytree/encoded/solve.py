@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What tree is asked for; penalties in summed losses.
+    """Specification of the tree asked for; penalties in summed losses.
 
     Attributes
     ----------

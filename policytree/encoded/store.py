@@ -333,7 +333,7 @@ def json_object(path: Path) -> dict[str, Any] | None:
 
 
 def read_json(path: Path, again: str, check: Check = lambda data, _: data) -> Any:
-    """What :func:`save_json` was given, as a check reads it, or one sentence; ``again``: what makes the file anew."""
+    """Read a file of :func:`save_json`, checked, or raise one sentence; ``again``: what makes the file anew."""
     data = json_object(path)
     if data is not None and has_checksum(data) and _is_this_version(data):
         try:

@@ -20,7 +20,7 @@ from policytree.solvers.core.limits import Clock
 from policytree.solvers.kernels.out_of_core.code_tables import add_pairs, add_triples, find_leaves
 from policytree.solvers.out_of_core.table_search import Side, Stopped, Triple
 
-Report = Callable[[str, int, int], None]  # what is read, rows done, rows in all
+Report = Callable[[str, int, int], None]  # name of the step, rows done, rows in all
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Streams:
         return out
 
     def leaves(self, feature: np.ndarray, goes_left: np.ndarray, children: np.ndarray) -> LeafSums:
-        """What the rows that end in every node hold.
+        """Add up the rows that end in every node.
 
         ``feature`` (nodes,): the place among all coded features, -1 in leaves; see ``find_leaves``.
         """
@@ -126,7 +126,7 @@ class Streams:
         return functools.reduce(operator.add, found)
 
     def least(self) -> int:
-        """What no tree can go below: every row's least loss, added up; scaled."""
+        """Return a lower bound for all trees: every row's least loss, added up; scaled."""
         total = 0
         for k in range(len(self.data.stored)):
             losses = self.sign * self.data.losses(self.data.rows(k))
@@ -195,7 +195,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class LeafSums:
-    """What the rows of every node hold that end there.
+    """Sums over the rows that end in every node.
 
     Attributes
     ----------

@@ -145,7 +145,7 @@ def weights_of(table: Any, study: Study, first_row: int) -> np.ndarray | None:
 
 
 def draw_keys(table: Any, study: Study, kinds: dict[str, str], first_row: int) -> np.ndarray:
-    """What draws of folds depend on: the cluster, or the row's number; uint64."""
+    """Return the keys of draws of folds, by the cluster or the row's number; uint64."""
     if study.cluster is None:
         return np.arange(first_row, first_row + table.num_rows, dtype=np.uint64)
     column = table.column(study.cluster)

@@ -1,4 +1,4 @@
-"""What must be known of a column before it can be coded, from batches in any order.
+"""Tallies of a column that its coding needs, from batches in any order.
 
 A column of few different numbers is counted value by value. One of more is cut at quantiles, which are exact: rows are
 counted between edges, those edges are refined that a quantile lies between, and once few different values are left

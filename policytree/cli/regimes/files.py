@@ -95,7 +95,7 @@ def regime_data(
     regime: TreatmentRegime, values: RegimeValueTable | None, report: RegimeReport, warnings: tuple[str, ...],
     written: list[tuple[Path, str]],
 ) -> dict[str, Any]:  # fmt: skip
-    """What was found, for scripts: verdict, trees, certificates, values, sequences, warnings, files."""
+    """Collect the results for scripts: verdict, trees, certificates, values, sequences, warnings, files."""
     sequences = regime.sequences_ if values is None else values.sequences
     return {
         "verdict": None if values is None else values.verdict.to_dict(),

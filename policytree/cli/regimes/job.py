@@ -38,7 +38,7 @@ SHOWN = (*PRINTED, "rule", "support")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learnt:
-    """What a job found.
+    """Results of a job.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def _learn(
 
 
 def _about(job: Job, visits: Visits, heard: tuple[str, ...], control: tuple[str, ...] | None) -> About:
-    """What the report states beside its numbers."""
+    """Collect the report's statements beside its numbers."""
     options = job.options
     named: dict[str, Any] = {"outcome": f"total {visits.outcome}", "treatment": visits.treatment, **job.names}
     return About(

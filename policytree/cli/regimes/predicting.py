@@ -1,4 +1,4 @@
-"""What a saved regime gives every row of a table with one row per person and decision."""
+"""Recommendations of a saved regime for every row of a table with one row per person and decision."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def recommendations(
     """The file's rows with what the rule of their decision gives them in a new last column; and unseen values.
 
     A row without a treatment is one for which something is to be decided if it is the person's last one; before that,
-    nothing was to be decided, and nothing is recommended. What was given and what it brought at earlier decisions is
-    read from their rows.
+    nothing was to be decided, and nothing is recommended. Treatments and outcomes of earlier decisions are read from
+    their rows.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def _history(regime: SavedRegime, s: int, tree: Tree, batch: Batch, rows: np.nda
 
 
 def _treatments(cells: pd.Series, known: tuple, regime: SavedRegime, at: np.ndarray) -> np.ndarray:
-    """What was given at an earlier decision, by the names of the fit; "none" where nothing was."""
+    """Match the treatments of an earlier decision to the names of the fit; "none" where nothing was given."""
     labels = {str(label) for label in known}
     out = np.empty(len(cells), dtype=object)
     for k, cell in enumerate(cells):

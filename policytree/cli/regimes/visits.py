@@ -55,7 +55,7 @@ class Visits:
         Where probabilities come from, and what treatments cost, in words.
     strata : tuple of str
     notes : tuple of str
-        What was decided without being asked.
+        Decisions made without being asked.
     """
 
     source: str
@@ -151,7 +151,7 @@ def refuse_single(job: Job) -> None:
     Raises
     ------
     InputError
-        That names the first of them.
+        Naming the first of them.
     """
     options, tree = job.options, job.tree
     given: dict[str, Any] = {
