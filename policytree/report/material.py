@@ -161,26 +161,35 @@ class About:
         if self.labels is None:
             return self
         given = as_labels(self.labels)
-        for treatment in (self.treatment, *treatments):
+        for treatment in (self.treatment, self.instrument, *treatments):
             if given.get(treatment, Label()).values:
+                what = "offers" if treatment == self.instrument else "treatment"
                 raise InputError(
-                    f"labels name values of the treatment {quoted(treatment)}; verdict and tables call treatments as "
+                    f"labels name values of the {what} {quoted(treatment)}; verdict and tables call treatments as "
                     "the data do: write these words into the column, or leave them out."
                 )
         name, _, met = (self.outcome, "", "") if self.outcome in given else self.outcome.partition(" = ")
         own = {name, self.treatment, self.cluster, self.weights, self.instrument, *self.strata, *treatments}
         of_outcome = given.get(name, Label())
+
+        def said(column: str) -> str:
+            return given.get(column, Label()).text or column
+
         return replace(
             self,
             outcome=(of_outcome.text or name) + (f" = {of_outcome.of(met)}" if met else ""),
             unit=self.unit or of_outcome.unit,
-            treatment=given.get(self.treatment, Label()).text or self.treatment,
+            **{role: said(getattr(self, role)) for role in ("treatment", "cluster", "weights", "instrument")},
+            strata=tuple(map(said, self.strata)),
             labels=complete(given, table, {*own, *others}),
         )
 
     def called(self, column: str) -> str:
-        """What a column is called."""
-        return column if self.labels is None else str(self.labels.get(column, column))
+        """What a column is called, or one of its values, such as "town=A"."""
+        if self.labels is None or column in self.labels:
+            return column if self.labels is None else str(self.labels[column])
+        name, _, value = column.partition("=")
+        return f"{self.labels[name]}={self.labels[name].of(value)}" if name in self.labels else column
 
 
 def column_names(T: Any) -> str:

@@ -14,10 +14,11 @@ from policytree import DRPolicyTree, RewardEstimator, StudyReport, cross_val_pol
 from policytree.constraints import Share
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
-from policytree.report.content import Facts, Fold, Picture, Table
+from policytree.report.content import Facts, Fold, Outline, Picture, Table
 from policytree.report.drawing import draw
 from policytree.report.material import About
 from policytree.study_check import check_study
+from policytree.trees.labels import Label
 from policytree.weighting.study_data import StudyData, by_columns
 from tests.report.studies import flow_of
 from tests.support.offers import vouchers
@@ -77,6 +78,24 @@ def test_numbers_are_those_of_the_summary(study, fitted, report):
     voucher = (offered["instrument"] == "voucher").to_numpy()
     assert as_made.numbers[1]["uptake"] == pytest.approx((T[voucher] == "programme").mean())
     assert as_made.numbers[1]["mean"] == pytest.approx(Y[voucher].mean())
+
+
+def test_labels_stand_in_the_tree_over_offers_and_in_the_data(study, fitted):
+    X, T, Y, offered, groups = study
+    labels = {"age": Label("Age", "years"), "region": "Home", "offer": "letter", "taken": "uptake"}
+    about = About(instrument="offer", labels=labels)
+    costs = {"offer_costs": {"voucher": 0.5}, "treatment_cost": 2.0}
+    report = by_columns(StudyReport, fitted, Y=Y, T=T, X=X, groups=groups, about=about, **offered, **costs)
+    found = [*report.content.section("offers").blocks]
+    for block in found:
+        found += block.blocks if isinstance(block, Fold) else ()
+    (tree,) = (block.root for block in found if isinstance(block, Outline))
+    assert tree["feature"] in ("Age (years)", "Home")
+    facts = dict(next(b for b in report.content.section("question").blocks if isinstance(b, Facts)).pairs)
+    assert facts["covariates"] == "Age (years), Home" and facts["offers"].startswith("letter, 2 offers")
+    wrong = About(instrument="offer", labels={"offer": Label(values={"voucher": "yes"})})
+    with pytest.raises(InputError, match="labels name values of the offers 'offer'"):
+        by_columns(StudyReport, fitted, Y=Y, T=T, X=X, groups=groups, about=wrong, **offered)
 
 
 def test_the_picture_shows_uptake_and_compliance_and_no_row(fitted, study, report):

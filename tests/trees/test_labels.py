@@ -7,14 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from policytree import PolicyTree, StudyReport
+from policytree import PolicyTree, Study, StudyReport
+from policytree.diagnostics import target_overlap
 from policytree.exceptions import InputError
 from policytree.plotting.trees import PolicyTreeDisplay
+from policytree.report.content import Fold, Words
 from policytree.serialization import save_text, to_json
+from policytree.study import Population
 from policytree.trees.labels import Label, as_labels, humanized, labelled, labelled_table, read_labels
 from policytree.trees.short_thresholds import readable
 from policytree.trees.text import export_text
 from tests.cli.running import design, refused, run
+from tests.report.studies import learner
 
 FILE = 'name,label,unit,values\nage_yrs,"Age, at entry",years,\nsex,,,0=female; 1=male\narm,,,1=Drug;0=Placebo\n'
 
@@ -172,6 +176,22 @@ def test_a_report_is_in_words_and_its_tree_in_names(tmp_path):
     people = dict(report.tables())["Covariates by treatment"]
     assert sorted(people.index) == [*rows, "Stage=I", "Stage=II", "Stage=III", "n"]
     assert [feature.name for feature in report.tree.features] == [*X]
+
+
+def test_the_tables_of_a_target_are_in_words():
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"age_yrs": rng.integers(20, 80, 300), "town": rng.choice(["A", "B"], 300)})
+    people["arm"], people["y"] = rng.choice(["drug", "none"], 300), rng.normal(size=300)
+    inside = np.arange(300) < 200
+    study = Study(people[inside], treatment="arm", outcome="y", propensity=0.5, population=Population(people[~inside]))
+    model = learner(max_depth=1).fit(study)
+    overlap = target_overlap(model, people[["age_yrs", "town"]], study=inside)
+    labels = {"age_yrs": Label("Age", "years"), "town": Label("Town", values={"A": "Aachen"})}
+    section = StudyReport(model, study, results=overlap, about={"labels": labels}).content.section("target")
+    balance, columns = next(block for block in section.blocks if isinstance(block, Fold)).blocks
+    assert [row[0] for row in columns.rows] == ["Age (years)", "Town"]
+    assert {row[0] for row in balance.rows} == {"Age (years)", "Town=Aachen", "Town=B"}
+    assert "age_yrs" not in " ".join(block.text for block in section.blocks if isinstance(block, Words))
 
 
 def test_a_report_refuses_labels_that_it_could_not_show():

@@ -15,7 +15,8 @@ from policytree.report.content import Block, Facts, Fold, Picture, Section, Tabl
 from policytree.report.material import Material, capitalised
 from policytree.report.outline import outline
 from policytree.report.sections.values import rules_table
-from policytree.trees.short_thresholds import with_short_thresholds
+from policytree.trees.labels import labelled
+from policytree.trees.short_thresholds import readable
 from policytree.weighting.instrument import COMPLIERS, WARN_SHARE, WEAK_F
 from policytree.weighting.study_data import StudyData
 
@@ -196,7 +197,7 @@ def _rule(material: Material) -> list[Block]:
         return [Words(NO_RULE, "note")]
     study = material.study
     encoded = rule.estimator.encoder_.encode(study.X)
-    tree = with_short_thresholds(rule.estimator.tree_, encoded)
+    tree = labelled(readable(rule.estimator.tree_, encoded), study.about.labels)
     shown = outline(tree, encoded, {}, form=False)
     proved = "proved to be the best" if rule.estimator.status_.proved else "not proved to be the best"
     blocks: list[Block] = [

@@ -45,10 +45,12 @@ def _facts(study: Described) -> tuple[tuple[str, str], ...]:
         "offers": "" if seen.instrument is None else _offers_fact(study),
         "values": "" if seen.instrument is None else f"{study.value}; people may refuse what they are offered",
         "control": about.control,
-        "covariates": ", ".join(study.X.columns),
+        "covariates": ", ".join(map(about.called, study.X.columns)),
     }
     if study.W is not None:
-        facts["confounders"] = f"{', '.join(study.W.columns)} (adjusted for; the tree does not see them)"
+        facts["confounders"] = (
+            f"{', '.join(map(about.called, study.W.columns))} (adjusted for; the tree does not see them)"
+        )
     if seen.strata is not None:
         names = ", ".join(about.strata) or f"{len(np.unique(seen.strata))} blocks"
         facts["strata"] = f"{names} (folds are balanced over them)"

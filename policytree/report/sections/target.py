@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from policytree.diagnostics.population_overlap import TargetOverlap
@@ -10,6 +12,7 @@ from policytree.report.content import Block, Fold, Section, Table, Words
 from policytree.report.material import Material
 from policytree.weighting.target_support import LARGE_SHARE
 
+TABLES = ("columns", "balance")
 ABOUT = (
     "Values, differences, leaves and the tree are about the people of the target, not about those of the study. "
     "Effects were learnt from the study; its residuals are weighted by the odds of being of the target, given the "
@@ -27,6 +30,8 @@ def target_section(material: Material) -> Section | None:
     overlap, sensitivity = material.only(TargetOverlap), material.of(TransportSensitivity)
     blocks: list[Block] = [Words(ABOUT)]
     if overlap is not None:
+        tables = {name: getattr(overlap, name).rename(index=material.study.about.called) for name in TABLES}
+        overlap = replace(overlap, **tables)
         lines = str(overlap).splitlines()
         far = max(overlap.outside - overlap.outside_by_chance, overlap.rare) > LARGE_SHARE
         blocks += [Words(line, "warning" if far and k == 1 else "plain") for k, line in enumerate(lines)]
