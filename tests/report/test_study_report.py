@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -29,6 +30,7 @@ from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, 
 from policytree.report.html import to_html
 from policytree.report.material import About
 from policytree.report.text import to_text
+from policytree.weighting import LogitPropensity
 from policytree.weighting.study_data import StudyData
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, flow_of, follow, hostile_frame, learner
 
@@ -255,6 +257,22 @@ def test_known_chances_are_no_bars(plain):
     assert content.section("rule").blocks[0].text.startswith("Everybody gets ")
     assert "with propensities known by design" in content.section("methods").blocks[0].text
     assert "a hidden confounder is no concern" in content.section("sensitivity").blocks[0].text
+
+
+def test_a_logistic_model_of_propensities_has_its_table_with_clustered_errors():
+    rng = np.random.default_rng(0)
+    age = rng.normal(size=300)
+    frame = pd.DataFrame({
+        "age": age, "sex": np.resize(["f", "m"], 300), "arm": np.where(rng.logistic(size=300) < age, "drug", "none"),
+        "y": age + rng.normal(size=300), "clinic": np.arange(300) % 30,
+    })  # fmt: skip
+    study = Study(frame, treatment="arm", outcome="y", cluster="clinic", direction="maximize", control="none")
+    model = DRPolicyTree(LinearRegression(), LogitPropensity(), max_depth=1, cv=2, random_state=0).fit(study)
+    support = StudyReport(model, study).content.section("support")
+    (fold,) = (b for b in support.blocks if isinstance(b, Fold) and b.title == "The model of propensities")
+    expected = LogitPropensity.table(frame["arm"], X=frame[["age", "sex"]], groups=frame["clinic"]).reset_index()
+    pd.testing.assert_frame_equal(pd.DataFrame(list(fold.blocks[0].numbers)), expected)
+    assert "against drug, with clustered standard errors" in fold.blocks[0].caption
 
 
 def test_a_tree_of_other_rewards_is_said_to_be_one(plain):

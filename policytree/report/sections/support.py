@@ -13,6 +13,7 @@ from policytree.plotting.diagnostics import largest_differences, overlap_panels
 from policytree.report.content import Block, Fold, Picture, Section, Table, Words
 from policytree.report.material import Material
 from policytree.weighting.covariates import Covariates
+from policytree.weighting.logit import LogitPropensity
 
 MOST_COVARIATES = 20  # in the picture: those farthest apart
 
@@ -28,7 +29,7 @@ def support_section(material: Material) -> Section | None:
     ):
         return None
     title = "Overlap and balance of offers" if material.study.by_offers else "Overlap and balance"
-    return Section("support", title, (*_overlap(material), *_balance(material)))
+    return Section("support", title, (*_overlap(material), *_regression(material), *_balance(material)))
 
 
 def _learning(material: Material) -> tuple:
@@ -77,6 +78,30 @@ def _overlap_picture(material: Material, table: pd.DataFrame) -> Picture:
     )
     alt = f"Histograms of the propensity of every {material.study.what} among those who got it and the others: {shown}."
     return Picture("overlap", {"panels": panels, "floor": rewards.min_propensity}, alt)
+
+
+def _regression(material: Material) -> tuple[Block, ...]:
+    """The table of a logistic regression of treatment, where that is the model of propensities."""
+    if material.constant_propensity or not isinstance(material.rewards.model_propensity, LogitPropensity):
+        return ()
+    study, rows, (received, weight, groups) = material.study, material.learning, _learning(material)
+    table = LogitPropensity.table(received, X=study.covariates.iloc[rows], sample_weight=weight, groups=groups)
+    cells = tuple(
+        (
+            str(label), str(term), f"{row['coefficient']:.3g}", f"{row['standard_error']:.2g}",
+            f"{row['lower']:.3g} to {row['upper']:.3g}", f"{row['p_value']:.2g}",
+        )
+        for (label, term), row in table.iterrows()
+    )  # fmt: skip
+    first = next(label for label in np.unique(received) if label not in table.index.get_level_values(0))
+    caption = (
+        f"Logistic regression of the {study.what} on covariates: log odds against {first}, with "
+        f"{'clustered' if groups is not None else 'model-based' if weight is None else 'robust'} standard errors. "
+        "Propensities are those of the same model, cross-fitted."
+    )
+    columns = (study.what, "term", "coefficient", "standard error", "95% interval", "p")
+    numbers = tuple(table.reset_index().to_dict("records"))
+    return (Fold("The model of propensities", (Table(columns, cells, caption, numbers=numbers),)),)
 
 
 def _balance(material: Material) -> tuple[Block, ...]:
