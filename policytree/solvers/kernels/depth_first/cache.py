@@ -58,6 +58,7 @@ def remember(memory, node, size, context, tree):
     """Store a node's lower bound (no tree) or its exact value and tree."""
     solved, pool = memory.solved, memory.pool
     length = node.tree_length
+    # The pool only grows: the tree of an entry that is overwritten stays in it, unused.
     start = memory.used[0]
     if start + length > len(pool):
         length = 0  # the pool is full: what is exact is a lower bound as well

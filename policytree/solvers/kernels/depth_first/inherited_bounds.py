@@ -110,6 +110,7 @@ def move_inner(levels, level, side, t, rules):
         end = levels.offset[0, column + 1]
         mine = levels.offset[level, f]
         moved = 0
+        # Places before the node's first code keep old bounds. The node's sides have no cut there, so none is read.
         for v in range(B):
             moved += by_code[v]
             first = o + levels.cuts[level, mine + v]

@@ -113,6 +113,7 @@ def own_splits_signed(c, own):
     """
     B = len(c)
     total = np.int64(c[B - 1])
+    # No leaf yet: 4 * FORBIDDEN stays positive whatever sum of 32 bits is added, and positive values are forbidden.
     a = np.int64(4 * FORBIDDEN)
     b = np.int64(4 * FORBIDDEN)
     for t in range(B - 1):

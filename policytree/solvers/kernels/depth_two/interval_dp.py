@@ -83,6 +83,7 @@ def add_leaf(intervals, price, source, target, start, least):
             least[kind, k, VALUE] = INF
     first, first_with = 0, 0  # starts before these are far enough from i
     for i in range(1, n + 1):
+        # Starts lie before i: where ``source`` is ``target``, their costs are final already.
         while first < i:
             enough = True
             for c in range(C):

@@ -55,6 +55,7 @@ def bound_sides_by_duals(rules, path, scratch, d):
 @kernel(borrows=True)
 def first_minimum(rules):
     """Return the position of the first sum that has a minimum in leaves."""
+    # Sums end with minima, charges, worth and the count of rows, of which only the count is always there.
     first_after = rules.charges if rules.charges > 0 else rules.n_sums - 1 - (rules.beyond >= 0)
     return first_after - rules.n_minima
 

@@ -90,6 +90,8 @@ def drop_useless(rules, path, scratch, d):
     kept = 0
     for j in range(s[N_PLACES]):
         t = places[j]
+        # A feature's columns stand side by side in ascending order of cuts. Their sides 1 are nested, so that two of
+        # equal size are the same set.
         same = t > 0 and rules.feature[t - 1] == rules.feature[t] and on[t - 1] == on[t]
         pays = useful[0, t] and useful[1, t]
         if rules.charges > 0 or (d == 0 and rules.root_is_bound):
@@ -359,6 +361,8 @@ def take_result(path, d, low, siblings):
         s[SPLIT] = t
     if not siblings:
         return more
+    # The child's worst and floor on side ``side`` of u are those of the rows that it shares with this sibling:
+    # worst(R' without R) = worst(R') - worst(shared), and floor(R without R') = floor(R) - floor(shared).
     spare = lows[v, t] - child[TOTAL_WORST]
     for j in range(s[N_PLACES]):
         u = path.places[d, j]

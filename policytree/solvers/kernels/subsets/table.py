@@ -39,6 +39,7 @@ else:
 @kernel(takes=(OneOf({"": known_1d, "real": known_real_1d}), i8, i8), borrows=True)
 def place_of(table, key1, key2):
     """Where a set stands in the table, or the empty place where it would."""
+    # Two zeros as keys mark an empty place. Entries are never removed, so a search may end at the first empty place.
     mask = len(table) - 1
     h = (key1 ^ (key1 >> 29)) & mask
     while (table[h].key1 != 0 or table[h].key2 != 0) and (table[h].key1 != key1 or table[h].key2 != key2):
