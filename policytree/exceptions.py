@@ -118,7 +118,7 @@ class BalanceWarning(UserWarning):
 
 
 def quoted(value: object) -> str:
-    """What a caller gave, as a message quotes it: on one line, not too long, whatever it is."""
+    """Quote a caller's argument for a message: on one line, not too long, whatever it is."""
     try:
         text = " ".join(repr(value).split())
     except Exception:  # Python refuses to write integers of thousands of digits; strangers' objects may do anything

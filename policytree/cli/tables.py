@@ -64,7 +64,7 @@ NOT_CSV = (  # first bytes of files that are called .csv and are something else
     (b"<table", "a web page"),
     (b"<?xml", "XML"),
 )
-REMEDIES = {  # of what pandas says of a file
+REMEDIES = {  # by pandas's words on a file
     "Expected 1 fields": "delete the lines above the header, or those below the table",
     "fields in line": "mend that line, or delete it",
     "EOF inside string": "a quotation mark is opened there and not closed: close it, or delete it",

@@ -1,4 +1,4 @@
-"""What every package uses.
+"""Tools that every package uses.
 
 callers.py       where a warning belongs: at the line outside of the package that made the call
 calls.py         both orders of arguments (EconML's and scikit-learn's), and clear errors for calls that Python or

@@ -13,7 +13,7 @@ from policytree.exceptions import InputError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# What only a study says, with how it does: calls with columns one by one do not take it.
+# Arguments of a study only, with how it takes them: calls with columns one by one do not take them.
 SAID_BY_STUDY = {
     "strata": "strata=[...]",
     **dict.fromkeys(("event", "horizon", "target", "entry", "cause"), "outcome=TimeToEvent(...)"),
@@ -33,7 +33,7 @@ SAID_BY_STUDY = {
 
 
 class StudyLike(ABC):
-    """What calls take in the place of Y, T, X and the rest: a study, or its checked columns."""
+    """Argument of calls instead of Y, T, X and the rest: a study, or its checked columns."""
 
     @property
     def says_potential_outcomes(self) -> bool:
@@ -162,7 +162,7 @@ def _is_scikit_learns(n_positional: int, named: Mapping[str, Any]) -> bool:
 
 
 def _neither_order(method: str, n_positional: int, named: list[str], needed: list[str]) -> str:
-    """What is wrong with a call in neither order, and the two that are right."""
+    """Say why a call is in neither order, and how the two orders are written."""
     orders = f"write {method}(Y, T, X=X), or {method}(X, Y, T=T) in scikit-learn's order"
     if n_positional == 2 and not named:
         return (

@@ -16,7 +16,7 @@ def shares_documentation(*sources: Any) -> Callable[[Documented], Documented]:
 
     Entries are numpydoc's, ``name : type`` or ``one, other : type`` with an indented text. Of a class, the sections
     "Parameters" and "Attributes" are completed, and need to be there; of a function, only "Parameters", with entries of
-    arguments that it takes. What a docstring says itself stays; arguments stand in the order of the signature.
+    arguments that it takes. A docstring's own entries stay; arguments stand in the order of the signature.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _with_body(text: str, section: str, described: list[str]) -> str:
 
 
 def _body(text: str, section: str) -> str:
-    """What stands under a section's title, up to the next title."""
+    """Return the text under a section's title, up to the next title."""
     found = re.search(rf"^{section}\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
     if found is None:
         raise ValueError(f"The docstring lacks the section {section}.")

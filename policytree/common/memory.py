@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 MEMINFO = Path("/proc/meminfo")
-CONTROL_GROUPS = (  # what a container may have and has, for both versions of control groups
+CONTROL_GROUPS = (  # limit and use of a container, for both versions of control groups
     ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
 
 
 def free_bytes() -> float | None:
-    """What this process can still have: of the machine, of its container, and by ``ulimit -v``; None if unknown."""
+    """Return memory available to this process: on the machine, in its container, by ``ulimit -v``; None if unknown."""
     found = (_of_machine(), *(_of_group(*group) for group in CONTROL_GROUPS), _of_process())
     known = [free for free in found if free is not None]
     return max(0.0, min(known)) if known else None

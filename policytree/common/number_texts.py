@@ -11,7 +11,7 @@ from policytree.exceptions import quoted
 
 THOUSANDS, PERCENT, DECIMAL_COMMA = "thousands", "percent", "decimal comma"
 POINTS, APOSTROPHES = "points and decimal comma", "apostrophes"
-OPTIONS = {  # that read such texts
+OPTIONS = {  # options that read such texts
     THOUSANDS: "--thousands ,",
     DECIMAL_COMMA: "--decimal ,",
     POINTS: "--thousands . --decimal ,",

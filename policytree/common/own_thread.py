@@ -67,7 +67,7 @@ class Task(Generic[Result]):
                 self.wait(LOOK_EVERY)
 
     def outcome(self) -> Result:
-        """What the work returned; raises what it raised."""
+        """Return the result of the work, or raise its error."""
         if self._failure:
             raise self._failure[0]
         return self._result[0]
@@ -104,7 +104,7 @@ def _see_to_end(
 ) -> None:
     """Start a task and wait until it has ended.
 
-    What is raised in the ``except`` clause reaches the same clause one frame further out; all that it calls may be
+    An error raised in the ``except`` clause reaches the same clause one frame further out; all that it calls may be
     called again.
     """
     try:

@@ -135,7 +135,7 @@ def _labelled(column: Any, labels: pd.Index) -> Any:
 
 
 def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
-    """What of an argument has labels: itself, or columns of a mapping."""
+    """List the parts of an argument that have labels: itself, or columns of a mapping."""
     if has_labels(value):
         return [(name, value)]
     if isinstance(value, Mapping):

@@ -41,7 +41,7 @@ class PartsLeft:
         if expected is None:
             return None
         since = max(seconds - self._times[-1], 0.0)
-        return expected - min(since, expected / remaining)  # what is overdue is not taken from the others
+        return expected - min(since, expected / remaining)  # an overdue part takes no time from the others
 
     def _one_by_one(self, parts: Mapping[Hashable, int]) -> float | None:
         total = 0.0

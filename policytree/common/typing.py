@@ -16,7 +16,7 @@ Seed: TypeAlias = int | np.random.RandomState | None
 
 
 class BesideArguments(TypedDict, total=False):
-    """What calls with arrays take beside Y, T and X; a study says more."""
+    """Arguments of calls with arrays beside Y, T and X; a study says more."""
 
     W: Table | None
     propensity: PerTreatment | None

@@ -105,7 +105,7 @@ def as_series(values, argument: str) -> pd.Series:
         # A list that mixes labels of several types must not be turned into text by numpy.
         series, label = pd.Series(values if isinstance(values, (list, tuple)) else array), None
     if isinstance(series.dtype, np.dtype) and series.dtype.kind == "f" and series.dtype.itemsize not in (4, 8):
-        series = series.astype(np.float64)  # of which pandas has indexes
+        series = series.astype(np.float64)  # pandas has indexes of these floats
     return series.rename(argument if label is None or label == argument else f"{argument} (column {label!r})")
 
 
@@ -239,7 +239,7 @@ def treatment_codes(
     treatments : ndarray of shape (K,), optional
         Labels known from fit; others are refused.
     argument, what : str
-        What messages call the column and its labels.
+        Names of the column and its labels in messages.
 
     Returns
     -------

@@ -98,7 +98,7 @@ class Constraint(ABC):
 
     @property
     def about(self) -> Any:
-        """What it limits, such as a treatment or an outcome; a list holds one of its kind about each. None: all."""
+        """Subject of the limit, such as a treatment or an outcome; a list holds one of its kind on each. None: all."""
         return None
 
     def check(self, about: Limited, labels: Sequence[Any], others: Sequence[Constraint]) -> None:  # noqa: B027
@@ -129,17 +129,17 @@ class Constraint(ABC):
         return ""
 
     def facts(self, tree: Any) -> dict[str, str]:
-        """What a fitted tree comes to on the rows that chose it: lines of its certificate."""
+        """Measure a fitted tree on the rows that chose it: lines of its certificate."""
         return {}
 
     def measures(
         self, labels: Sequence[Any], chosen: Sequence[np.ndarray], scores: Sequence[np.ndarray]
     ) -> Mapping[str, list[np.ndarray]]:
-        """What groups of held-out people are compared by: arrays (n,) of every repetition, by name."""
+        """Return the measures that compare groups of held-out people: arrays (n,) of every repetition, by name."""
         return {}
 
     def typed(self) -> str:
-        """What stands after its option on a command line."""
+        """Write its value as after its option on a command line."""
         said = [getattr(self, each.name) for each in fields(self) if getattr(self, each.name) is not None]  # type: ignore[arg-type]
         return "=".join(repr(each) if is_real(each) else str(each) for each in said)
 

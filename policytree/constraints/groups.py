@@ -148,7 +148,7 @@ class EqualValues(_Equal):
     def measures(
         self, labels: Sequence[Any], chosen: Sequence[np.ndarray], scores: Sequence[np.ndarray]
     ) -> Mapping[str, list[np.ndarray]]:
-        """What the rule brings."""
+        """Return the rule's rewards."""
         return {"value": list(scores)}
 
 

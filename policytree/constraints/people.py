@@ -1,4 +1,4 @@
-"""What constraints are about, for every person: spending, further outcomes, and groups of people."""
+"""Quantities that constraints limit, for every person: spending, further outcomes, and groups of people."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Subgroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limited:
-    """What constraints are about, for every person.
+    """Quantities that constraints limit, for every person.
 
     Attributes
     ----------
     spending : ndarray of shape (n, K) or None
-        What every treatment counts against the budget.
+        Every treatment's cost against the budget.
     outcomes : mapping of str to ndarray of shape (n, K)
         Rewards of further outcomes.
     larger_is_better : mapping of str to bool
@@ -70,7 +70,7 @@ class Limited:
 
 
 def further_outcomes(outcomes: Any) -> dict[str, tuple[Any, str]]:
-    """What is given of every further outcome, and which way it is better."""
+    """Split every further outcome into its values, and which way it is better."""
     if outcomes is None:
         return {}
     if not isinstance(outcomes, Mapping):

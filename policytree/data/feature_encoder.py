@@ -87,7 +87,7 @@ class FeatureEncoder:
     named : bool
         Whether the training table carried column names, so that new tables are matched by name.
     argument : str
-        What messages call the table.
+        Name of the table in messages.
     """
 
     features: tuple[Feature, ...]
@@ -318,7 +318,7 @@ def _factorize(column) -> tuple[np.ndarray, list]:
 
 
 def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarray]:
-    """What a column is, and its numbers."""
+    """Tell the kind of a column, and return its numbers."""
     plain = _plain_numbers(column)
     if plain is not None:
         if column.dtype.kind in "iu" and column.dtype.itemsize == 8:

@@ -74,8 +74,8 @@ class Feature:
     has_missing : bool or None
         Whether values were missing in the training table; None if that is not known. Features are equal without it.
     value_names : tuple of two str, or None
-        What 0 and 1 are called, in a numeric column that has no other values: questions then say "sex = female" in
-        place of "sex ≤ 0". Features are equal without it.
+        Names of 0 and 1, in a numeric column that has no other values: questions then say "sex = female" instead of
+        "sex ≤ 0". Features are equal without it.
     """
 
     name: str
@@ -102,5 +102,5 @@ class Feature:
         raise InputError(f"{threshold} stands for no set of the {L} categories of feature {self.name!r}.")
 
     def names_at(self, threshold: float) -> tuple[str, str] | None:
-        """What values up to a threshold are called, and the others; None where they have no names."""
+        """Name the values up to a threshold, and the others; None where they have no names."""
         return self.value_names if self.kind == NUMERIC and 0.0 <= threshold < 1.0 else None

@@ -20,7 +20,7 @@ from policytree.exceptions import InputError
 
 NUMBER, TEXT, UNKNOWN = "numbers", "text", "nothing but missing values"
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc"}
-BATCH_ROWS = 1 << 17  # that a source is asked for at a time
+BATCH_ROWS = 1 << 17  # requested of a source at a time
 READ_ROWS = 1 << 18  # of a source in memory at a time, where nobody says how many
 
 
@@ -60,7 +60,7 @@ class Source:
     bytes : int or None
         Size of the files, where there are any.
     files : tuple of Path
-        What the fingerprint is of.
+        Files of the fingerprint.
     """
 
     parts: tuple[Part, ...]

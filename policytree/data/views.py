@@ -1,4 +1,4 @@
-"""What people see of results: sentences and tables, in consoles as text and in notebooks as a piece of a page."""
+"""Displays of results: sentences and tables, in consoles as text and in notebooks as a piece of a page."""
 
 from __future__ import annotations
 

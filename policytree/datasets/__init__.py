@@ -41,7 +41,7 @@ def load_dataset(name: str, *, data_dir: str | os.PathLike | None = None, **opti
         file and where to get it). None means the environment variable ``POLICYTREE_DATA``. "actg175" needs neither if
         lifelines is installed.
     **options
-        What a study lets one choose. "rand-hie" has:
+        Options of a study. "rand-hie" has:
 
         - ``arms``: "plan" (default), the five published plan groups ("25%", "50%", "95%", "deductible", "free"), or
           "coinsurance", the raw rate in percent (0, 25, 50, 95, 100), which identifies less (see ``description``).

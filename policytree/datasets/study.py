@@ -1,4 +1,4 @@
-"""What a study is: its rows, and which columns are the arm, the outcomes, the covariates and the clusters."""
+"""Published studies: their rows, and which columns are the arm, the outcomes, the covariates and the clusters."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class SearchArguments(NestedParameters):
     solver_options : mapping, optional
         Options of the solver, such as ``{"factor": 50}`` or ``{"amplification": 0.5, "n_draws": 8}``.
     guesses : optional
-        What to guess from a reference model: "thresholds", "depth", "lower_bounds", a list of these, "all", a
+        Kinds to guess from a reference model: "thresholds", "depth", "lower_bounds", a list of these, "all", a
         :class:`policytree.guesses.ReferenceGuesses`; or the guesses themselves, :class:`policytree.guesses.Guesses`
         (its ``reference_losses`` weighted, rows of weight 0 left out). ``status_`` is then OPTIMAL_GIVEN_GUESSES.
     time_limit : float or None
@@ -61,8 +61,8 @@ class SearchArguments(NestedParameters):
         :class:`policytree.exceptions.SearchWarning`. Compiling the search, once on a machine and for some tens of
         seconds, does not count.
     memory_limit : float or None
-        Bytes the search may use, its own rows and columns among them. What ``fit`` prepares before it is not counted:
-        three to four times the bytes of the table and the rewards as numbers of 64 bits.
+        Bytes the search may use, its own rows and columns among them. Preparations of ``fit`` are not counted: three to
+        four times the bytes of the table and the rewards as numbers of 64 bits.
     max_bins : int or None
         Most distinct values a covariate keeps, 2 to 65,536: longer ones keep the thresholds nearest to their quantiles,
         and ``status_`` is then OPTIMAL_GIVEN_GUESSES. None keeps every threshold, up to 65,535 a column, or 262,140 in
@@ -77,8 +77,8 @@ class SearchArguments(NestedParameters):
     max_leaf_nodes : int or None
         Largest number of leaves.
     feature_costs : mapping of column name or position to cost, or array-like of shape (p,), optional
-        What it costs to know a column, such as a test, in the unit of the objective: every split on it is charged for
-        every person (unit of ``sample_weight``) who reaches it. Columns that a mapping leaves out are free.
+        Cost of knowing a column, such as a test, in the unit of the objective: every split on it is charged for every
+        person (unit of ``sample_weight``) who reaches it. Columns that a mapping leaves out are free.
     repeated_features : {"charged", "free"}, default "charged"
         Whether a column is charged again where a path splits on it again. "free" takes ``solver="direct"`` without
         guesses. The tree is still proved optimal. Trees of four levels and more may take longer than with "charged",
@@ -87,8 +87,8 @@ class SearchArguments(NestedParameters):
         Columns that are measured together, such as the values of one blood sample: only the first on a path is charged,
         at its own cost. Needs ``repeated_features="free"``.
     constraints : sequence of policytree.constraints.constraint.Constraint, default ()
-        What the tree keeps to exactly on the rows of ``fit``, such as ``[ExpectedCost(5.0)]``: tests cost at most so
-        much a person on average. It is the best of the trees that do.
+        Constraints kept exactly on the rows of ``fit``, such as ``[ExpectedCost(5.0)]``: tests cost at most so much a
+        person on average. The tree is the best of those that keep to them.
     categories : {"levels", "groups"}, default "levels"
         How text and categorical columns are split: one level against the rest, or a group of levels against the others.
         "groups" searches all groupings of up to 8 levels (missing values are one), which are 2**(L - 1) - 1 splits of a
@@ -101,26 +101,26 @@ class SearchArguments(NestedParameters):
     split_features : list of column names or positions, optional
         The columns that the tree may split on. ``predict`` takes the same table as ``fit`` all the same.
     root_feature : column name or position, or list of these, optional
-        What the first split must be on, if there is one: a single leaf stays allowed.
+        Columns that the first split must be on, if there is one: a single leaf stays allowed.
 
     Attributes
     ----------
     tree_ : Tree
     expected_cost_ : float
-        What the tree's tests cost a person on average, by ``feature_costs``; 0 without. ``measurement_cost`` says what
-        they cost new rows.
+        Mean cost per person of the tree's tests, by ``feature_costs``; 0 without. ``measurement_cost`` gives it for new
+        rows.
     multipliers_ : dict
         With constraints: what one unit more of each is worth in the objective ("expected_cost"), at the price with the
         best bound. Zero if the limit does not bind.
     node_costs_ : ndarray of shape (node_count,)
-        What the question of every node costs those who reach it.
+        Cost of every node's question for those who reach it.
     objective_bound_ : float
         No allowed tree is better than this.
     optimality_gap_ : float
         Distance of ``objective_value_`` and ``objective_bound_``, >= 0; zero when ``status_`` is OPTIMAL.
     status_ : Status
     solution_ : Solution
-        What the search found, in mean losses (rewards that are to be large are negative losses). Its ``guarantees``
+        Result of the search, in mean losses (rewards that are to be large are negative losses). Its ``guarantees``
         hold the numbers that theorems give for this solver and these guesses, in the same unit as its ``gap``.
     guesses_ : Guesses or None
     search_grid_ : SearchGrid

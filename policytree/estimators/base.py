@@ -1,4 +1,4 @@
-"""What the estimators of a best tree share: the search, and what it found."""
+"""Base of the estimators of a best tree: the search, and its results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ROWS_TO_JUDGE, DEPTH_TO_JUDGE = 10_000, 3
 
 
 class TreeEstimator(TableViews, SearchArguments):
-    """What all estimators of one tree share that search for the best one."""
+    """Base of all estimators of one tree that search for the best one."""
 
     guesses_: Guesses | None
     solution_: Solution
@@ -170,8 +170,8 @@ class TreeEstimator(TableViews, SearchArguments):
     def _load_in_background(self, X: np.ndarray, n_actions: int) -> None:
         """Begin to compile the search, where it is not on the disk, in another process: for fits that estimate first.
 
-        Which kernels it needs is judged by encoded rows, of which some suffice, and made-up losses. What was judged
-        wrongly is compiled when it is needed.
+        Which kernels it needs is judged by encoded rows, of which some suffice, and made-up losses. Kernels that were
+        misjudged are compiled when they are needed.
         """
         if len(X) == 0 or n_actions < 2:
             return
@@ -253,7 +253,7 @@ class TreeEstimator(TableViews, SearchArguments):
         return node_means(self.tree_, job.X, job.values, job.weight)
 
     def _judged(self, job: Job) -> np.ndarray:
-        """What rows would get under every action, larger being better, as users judge rules by it, (n, K)."""
+        """Return the rewards of every action by which users judge rules, larger being better, (n, K)."""
         return -job.problem.losses
 
     def _warn_unproved(self, solution: Solution) -> None:
@@ -267,12 +267,12 @@ class TreeEstimator(TableViews, SearchArguments):
             )
 
     def certificate(self) -> str:
-        """What was proved of the tree, in a few lines of text."""
+        """Return the proof about the tree in a few lines of text."""
         check_is_fitted(self)
         return certificate_text(self, self._objective_words())
 
     def _objective_words(self) -> str:
-        """What the objective is without the price of the leaves."""
+        """Name the objective without the price of the leaves."""
         return "mean loss"
 
     def _sign(self) -> float:

@@ -39,7 +39,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         A random forest, extra trees, bagging of trees, gradient boosting or histogram gradient boosting of
         scikit-learn; or arrays, see :meth:`policytree.born_again.TreeEnsemble.from_arrays`.
     objective : {"depth", "leaves", "depth_then_leaves"}, default "depth"
-        What is least: the depth (D); the number of leaves (L); the leaves among trees of least depth (DL).
+        Quantity to minimise: the depth (D); the number of leaves (L); the leaves among trees of least depth (DL).
     prune : bool, default False
         Leave out what no row of ``fit(X)`` reaches (BA+P). The tree is then faithful only where there is data;
         ``pruning_`` says how often it is not.
@@ -193,8 +193,8 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
     def check_faithfulness(self) -> FaithfulnessCheck:
         """Compare the tree with the ensemble on every cell of the space, or by sending boxes through both.
 
-        What is compared with is the ensemble's own ``predict``, if it is an estimator of scikit-learn, the voting is
-        soft, and the cells are not too many. The search has no part in it.
+        The reference is the ensemble's own ``predict``, if it is an estimator of scikit-learn, the voting is soft, and
+        the cells are not too many. The search has no part in it.
         """
         check_is_fitted(self)
         own = None
@@ -210,7 +210,7 @@ class BornAgainTree(ClassifierMixin, TreeViews, BaseEstimator):
         X : array-like of shape (n, p)
             The training rows of the optimal tree; none of weight 0.
         lower_bounds : array-like of shape (n,), optional
-            What the ensemble loses in every row, weighted: guessed as a lower bound
+            Loss of the ensemble in every row, weighted: guessed as a lower bound
             (``reference_losses`` of :class:`policytree.guesses.Guesses`).
 
         Returns

@@ -1,4 +1,4 @@
-"""What a search proved, and on which grid: as facts, and in a few lines of text."""
+"""Certificates of searches, and their grids: as facts, and in a few lines of text."""
 
 from __future__ import annotations
 
@@ -95,15 +95,15 @@ def _named(names: tuple[str, ...]) -> str:
 
 
 def certificate(estimator: Any, objective: str) -> dict[str, str]:
-    """What was proved of a fitted estimator of one tree, by name: status, objective, bound, gap, search and limits.
+    """Return the certificate of a fitted estimator of one tree, by name: status, objective, bound, gap, search, limits.
 
     Parameters
     ----------
     estimator : fitted estimator of one tree
     objective : str
-        What the objective is without the price of the leaves, in words.
+        The objective without the price of the leaves, in words.
     """
-    from policytree.trees.text import format_number  # that module loads pandas, which a tree does without
+    from policytree.trees.text import format_number  # the module loads pandas, which a tree does without
 
     estimator = getattr(estimator, "policy_tree_", estimator)
     direction = getattr(estimator, "direction", "minimize")
@@ -138,7 +138,7 @@ def certificate(estimator: Any, objective: str) -> dict[str, str]:
 
 
 def theorems(solution: Solution, *, maximize: bool = False) -> dict[str, str]:
-    """What the theorems of weighted sparse trees say of a solution, in words with its own numbers; empty for a proof.
+    """State the theorems of weighted sparse trees on a solution, in words with its own numbers; empty for a proof.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ _chosen: OrderedDict[bytes, None] = OrderedDict()
 
 
 def _digest(rewards: np.ndarray, received: np.ndarray) -> bytes | None:
-    """What rows could gain and what a rule gains of it, where they differ; None if there is no such row.
+    """Hash possible gains of rows and a rule's gains, where rewards differ; None if there is no such row.
 
     Rewards, their weighted labels and their losses have the same digest, to the last bit.
     """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ClassPredictions(ClassifierMixin, TableViews):
-    """What a fitted tree says of the classes of new rows."""
+    """Predictions of a fitted tree of classes for new rows."""
 
     classes_: np.ndarray
     node_values_: np.ndarray
@@ -72,7 +72,7 @@ class OptimalTreeClassifier(ClassPredictions, TreeEstimator):
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf (weights are not counted).
     objective : str or Objective, default "accuracy"
-        What the tree is best at: "accuracy", "balanced_accuracy", "weighted_accuracy", "f_score", "omega_f_score",
+        Objective of the tree: "accuracy", "balanced_accuracy", "weighted_accuracy", "f_score", "omega_f_score",
         "auc", "partial_auc"; or an instance of :mod:`policytree.objectives` with its parameter, such as
         ``WeightedAccuracy(omega=3)``, ``FScore(beta=2)``, ``PartialAUC(max_fpr=0.2)``, ``MonotoneObjective(function)``.
         All but the first three need two classes; ``classes_[1]`` is the positive one.

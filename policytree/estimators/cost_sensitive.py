@@ -31,7 +31,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     Parameters
     ----------
     costs : DataFrame, array-like of shape (K, K), or mapping, optional
-        What predicting the column's class costs when the row's class is true, for fits on labels; labels sorted for
+        Cost of predicting the column's class when the row's class is true, for fits on labels; labels sorted for
         arrays; a mapping ``{(true, predicted): cost}`` leaves the others at zero. None: 1 for every mistake. Not used,
         and refused, if costs of every row are given to ``fit``.
     max_depth : int or None, default 3
@@ -45,7 +45,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
-        What can be predicted: the sorted labels, the columns of ``costs``, or the columns of the costs given to
+        Classes of predictions: the sorted labels, the columns of ``costs``, or the columns of the costs given to
         ``fit``.
     cost_table_ : DataFrame or None
         ``costs`` with labels, true classes as index.

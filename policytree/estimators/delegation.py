@@ -1,4 +1,4 @@
-"""What an estimator takes over from the fitted tree inside it: attributes and methods that type checkers see."""
+"""Attributes and methods that an estimator takes over from the fitted tree inside it, visible to type checkers."""
 
 from __future__ import annotations
 

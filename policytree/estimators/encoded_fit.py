@@ -51,7 +51,7 @@ def fit_encoded(tree: Any, data: EncodedData, given: dict[str, Any]):
     tree : PolicyTree or OptimalTreeClassifier
     data : EncodedData
     given : dict
-        What was passed to fit beside the rows: all None.
+        Arguments of fit beside the rows: all None.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def fit_encoded(tree: Any, data: EncodedData, given: dict[str, Any]):
 
 
 def question_of(tree: Any, data: EncodedData, given: dict[str, Any]) -> tuple[Question, SearchLimits]:
-    """What an estimator asks for, once its arguments were checked."""
+    """Check an estimator's arguments, and return its question and limits."""
     for name, value in given.items():
         if value is not None:
             raise InputError(f"Encoded rows take no {name} at fit; {AT_ENCODE[name]}.")

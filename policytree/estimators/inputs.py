@@ -215,7 +215,7 @@ def payment_groups(
 
 
 def question_costs(tree: Tree, costs: np.ndarray | None, groups: np.ndarray | None) -> np.ndarray:
-    """What the question of every node costs everybody who reaches it; shape (node_count,), 0 in leaves.
+    """Return the cost of every node's question for everybody who reaches it; shape (node_count,), 0 in leaves.
 
     ``costs`` (p,) by feature, ``groups`` (p,): of a group, the first question on a path is paid for; None: all are.
     """

@@ -137,7 +137,7 @@ def warn_of_no_split(n_rows: int, min_leaf: int, per_arm: int = 0, rarest: tuple
     ----------
     n_rows : int
     min_leaf, per_arm : int
-        What was asked, of all treatments together and of each.
+        Sizes asked for, of all treatments together and of each.
     rarest : tuple of int and str
         Rows and label of the rarest treatment, where ``per_arm`` is positive.
 

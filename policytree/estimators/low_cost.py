@@ -66,7 +66,7 @@ class LowCostTreeClassifier(ClassPredictions):
     Parameters
     ----------
     feature_costs : mapping of column name or position to cost, or array-like of shape (p,), optional
-        What it costs to know a column, in any unit. Columns that a mapping leaves out are free. None: every column
+        Cost of knowing a column, in any unit. Columns that a mapping leaves out are free. None: every column
         costs 1, so that ``expected_cost_`` is a number of tests.
     criterion : {"entropy", "gini"}, default "entropy"
         The impurity; entropy in bits.
@@ -83,7 +83,7 @@ class LowCostTreeClassifier(ClassPredictions):
         Columns that are measured together, such as the values of one blood sample: only the first on a path is paid
         for, at its own cost.
     split_rule : {"regularized", "impurity", "impurity_per_cost", "impure_pairs", "balance"}, default "regularized"
-        What makes a test good. The others are the methods of comparison: C4.5 and CART, the same divided by cost, the
+        Criterion of a good test. The others are the methods of comparison: C4.5 and CART, the same divided by cost, the
         reduction of pairs of objects of different classes (IP), and the most even split (BAL). See :meth:`named`.
     categorical_tests : {"one_vs_rest", "multiway"}, default "one_vs_rest"
         Whether a test of a text column asks for one category, or sends every category its own way (missing values too).
@@ -111,9 +111,9 @@ class LowCostTreeClassifier(ClassPredictions):
     tree_ : Tree
         A multi-way test stands there as a chain of questions on its column, of which the first is paid for.
     expected_cost_ : float
-        What the tests on its path cost a training row on average, by weight. See :meth:`measurement_cost` for new rows.
+        Mean cost of the tests on the path of a training row, by weight. See :meth:`measurement_cost` for new rows.
     node_costs_ : ndarray of shape (node_count,)
-        What the question of every node costs those who reach it.
+        Cost of every node's question for those who reach it.
     node_values_ : ndarray of shape (node_count, K)
         Weighted share of every class in every node.
     approximation_factor_ : float

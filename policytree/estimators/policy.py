@@ -80,7 +80,7 @@ class PolicyTree(_FittedPolicy):
     direction : {"maximize", "minimize"}, default "maximize"
         Whether larger rewards are better, or smaller ones (rewards are then costs or bad outcomes).
     constraints : sequence of policytree.constraints.constraint.Constraint, default ()
-        What the tree keeps to exactly on the rows of ``fit``: a list such as ``[Budget(50.0), Share("drug", most=0.3),
+        Constraints kept exactly on the rows of ``fit``: a list such as ``[Budget(50.0), Share("drug", most=0.3),
         Limit("harm", 0.1), EqualShares("race", within=0.05)]``. The tree is the best of those that keep to all; on
         other people it may not keep to them, which held-out values say. ``WorstGroup`` changes what is best.
 
@@ -102,15 +102,15 @@ class PolicyTree(_FittedPolicy):
     depth_choice_ : DepthChoice or None
         How the depth was chosen, with the value of every depth; None if it was given.
     spend_ : float or None
-        What the tree spends a person on the rows of ``fit``; None without a budget. With limits only, as:
+        Mean spending per person on the rows of ``fit``; None without a budget. With limits only, as:
     shares_ : dict
         The share of these rows' weight that gets each arm.
     multipliers_ : dict
-        What limits are worth: mean reward per unit of budget ("budget"), of expected cost ("expected_cost"), or per
+        Worth of limits: mean reward per unit of budget ("budget"), of expected cost ("expected_cost"), or per
         share ("max_share" and "min_share", each by arm), or of any other limit by its name ("limit", "share_gap",
         "value_gap"), at the price with the best bound. Zero if a limit does not bind.
     price_of_limits_ : float
-        What all limits together cost: mean reward of the best tree without them less that of this one, on the rows of
+        Cost of all limits together: mean reward of the best tree without them less that of this one, on the rows of
         ``fit`` and with the prices of leaves. With constraints only, and not with ``WorstGroup``.
     outcome_means_ : dict
         Means of the further ``outcomes`` under the tree, on the rows of ``fit``.
@@ -170,7 +170,7 @@ class PolicyTree(_FittedPolicy):
         Parameters
         ----------
         X : DataFrame or array-like of shape (n, p), Study, or EncodedData
-            What the tree may split on. A study whose outcome are :class:`policytree.study.Rewards`, and rows that
+            Columns for the tree's splits. A study whose outcome are :class:`policytree.study.Rewards`, and rows that
             :func:`policytree.encoded.encode` wrote, come with rewards and weights, and nothing else is passed then.
             ``categories`` says how text and categorical columns are split; missing values go to the side that is
             better.

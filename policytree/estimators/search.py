@@ -41,14 +41,14 @@ class Job:
     actions : tuple
         The user's labels.
     values : ndarray of shape (n, K)
-        What ``node_values_`` are the weighted means of.
+        Values whose weighted means are ``node_values_``.
     weight : ndarray of shape (n,)
     objective : Objective or None
-        What is optimised, where that is no sum of losses over rows.
+        Objective of the search, where that is no sum of losses over rows.
     constraints : tuple of Constraint
-        What a tree is to keep to, if anything.
+        Constraints on the tree, if any.
     test_costs : ndarray of shape (p,) or None
-        What a question about each column costs, charged or limited.
+        Cost of a question about each column, charged or limited.
     worst : tuple of WorstServed
         Where trees are judged by the group that they serve worst: one search per group.
     limited : Limited or None

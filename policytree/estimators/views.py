@@ -1,4 +1,4 @@
-"""What all fitted trees show: their leaves for new rows, their size, pictures and exports."""
+"""Views of all fitted trees: their leaves for new rows, their size, pictures and exports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class NotebookView(BaseEstimator):
-    """What a notebook shows of an estimator: scikit-learn's diagram before ``fit``, then its tree and certificate."""
+    """View of an estimator in a notebook: scikit-learn's diagram before ``fit``, then its tree and certificate."""
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "tree_"):
@@ -44,7 +44,7 @@ class NotebookView(BaseEstimator):
 
 
 class TreeViews(NotebookView):
-    """What a fitted estimator with one tree tells and shows of it."""
+    """Size, pictures and exports of a fitted estimator with one tree."""
 
     tree_: Tree
 
@@ -176,7 +176,7 @@ class TableViews(TreeViews):
         return self.encoder_.encode(X) if learnt is None else learnt[1]
 
     def _validated(self, X, remedy: str, **options):
-        """What scikit-learn's validation makes of ``X``; its refusals are ours."""
+        """Return ``X`` validated by scikit-learn; its refusals become ours."""
         try:
             return validate_data(self, X, **options)
         except InputError:
@@ -345,7 +345,7 @@ class TableViews(TreeViews):
         return SklearnColumns.of(self.tree_).table(self._table(X, reset=False), getattr(X, "index", None))
 
     def measurement_cost(self, X: Table) -> np.ndarray:
-        """What the tests on the path of every row cost, by ``feature_costs``; shape (n,).
+        """Return the cost of the tests on the path of every row, by ``feature_costs``; shape (n,).
 
         Its mean over new rows is their expected cost.
         """

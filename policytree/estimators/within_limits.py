@@ -26,7 +26,7 @@ FITTED = {"spend_", "shares_", "multipliers_", "price_of_limits_"}  # attributes
 
 
 def applied_tree(tree: Tree, job: Job) -> Applied:
-    """What a tree does to the rows of a fit."""
+    """Apply a tree to the rows of a fit: their actions, and the tests paid for."""
     actions = tree.action[tree.apply(job.X)]
     node_costs = question_costs(tree, job.test_costs, job.problem.feature_groups)
     if not node_costs.any():
@@ -38,7 +38,7 @@ def applied_tree(tree: Tree, job: Job) -> Applied:
 
 
 def expected_cost_within(tree: Tree, job: Job, node_costs: np.ndarray) -> float:
-    """What the tests of a chosen tree cost a person; never more than a limit that it keeps to."""
+    """Return the mean cost per person of a chosen tree's tests; never more than a limit that it keeps to."""
     for constraint in job.constraints:
         if constraint.kind == "expected_cost":
             return constraint.mean(applied_tree(tree, job))
@@ -46,7 +46,7 @@ def expected_cost_within(tree: Tree, job: Job, node_costs: np.ndarray) -> float:
 
 
 def worth_of_limits(job: Job, found: Budgeted, labels: Sequence[Any] = ()) -> dict[str, Any]:
-    """What one unit more of each limit is worth in the objective; shares by the label of the treatment."""
+    """Return the shadow price of each limit in the objective; shares by the label of the treatment."""
     worth: dict[str, Any] = {}
     for constraint, price in zip(job.constraints, found.multipliers, strict=True):
         if constraint.name:
@@ -155,7 +155,7 @@ def _refusal(tree: Any, refused: Infeasible) -> str:
 
 
 def spend_and_shares(job: Job, found: Budgeted, labels: Sequence[Any]) -> tuple[float | None, dict[Any, float]]:
-    """What the chosen tree spends a person on treatments, and the share that each of them gets."""
+    """Return the chosen tree's spending per person on treatments, and the share that each of them gets."""
     applied = applied_tree(found.solution.tree, job)
     spend = [c.mean(applied) for c in job.constraints if c.kind == "budget"]
     total = float(job.weight.sum())

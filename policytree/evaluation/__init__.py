@@ -1,4 +1,4 @@
-"""The value of rules and what the evidence for them is; every estimate has an influence function, clusters and weights.
+"""The value of rules and the evidence for it; every estimate has an influence function, clusters and weights.
 
 estimates.py      means with standard errors from influence functions, of blocks and of repeated cross-fittings too
 formatting.py     numbers with their errors as text
@@ -8,10 +8,10 @@ policy_value/     the values of rules, on the training rows and held out; the ve
 regimes/          the values of treatment regimes over several stages, held out
 leaves/           the people in each leaf, and the value of every treatment there
 heterogeneity/    tests of whether effects differ between people, and regressions of effects on covariates
-targeting/        whom to treat first, and what a budget buys
-instruments/      what offers do, and the effect on those who follow them
+targeting/        whom to treat first, and the gain of a budget
+instruments/      effects of offers, and the effect on those who follow them
 sensitivity/      bounds under hidden confounding
-stability/        what recurs over resamples, and the Rashomon set
+stability/        recurrence over resamples, and the Rashomon set
 streaming/        the same estimates from batches of rows
 
 Names are imported on first use; they are listed in ``__init__.pyi``.

@@ -76,12 +76,12 @@ def fit_learner(learner, X, y, *, sample_weight=None, groups=None):
 
 
 def _name(learner) -> str:
-    """What the user calls a learner: the last step of a pipeline."""
+    """Name a learner for the user: of a pipeline, its last step."""
     return _name(learner.steps[-1][1]) if isinstance(learner, Pipeline) else type(learner).__name__
 
 
 class Predictor(Protocol):
-    """What predicts from a table of numbers."""
+    """Model that predicts from a table of numbers."""
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predictions for the rows of ``X``: (n,) means, or (n, K) means or probabilities."""
@@ -249,7 +249,7 @@ def forget_shared_models() -> None:
 
 
 def _digest(fit: Callable[..., Any], *arrays: np.ndarray | None) -> bytes | None:
-    """What a fit and its numbers are known by; None where the learner cannot be pickled."""
+    """Hash a fit and its numbers; None where the learner cannot be pickled."""
     try:
         found = hashlib.blake2b(pickle.dumps(fit))
     except (pickle.PicklingError, AttributeError, TypeError):  # as pickle says it of what is defined within a function
@@ -308,7 +308,7 @@ class FoldFits:
         return model
 
     def assembled(self, fitted: list[tuple[FittedModel, np.ndarray]]) -> CrossFit:
-        """What the folds gave, in their order, as one."""
+        """Assemble the folds' models and predictions, given in their order."""
         predictions = np.empty((len(self.X), *fitted[0][1].shape[1:]))
         for f, (_, predicted) in enumerate(fitted):
             predictions[self.folds.fold == f] = predicted

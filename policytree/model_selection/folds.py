@@ -67,9 +67,9 @@ def make_folds(
         Cluster codes 0, 1, ...; rows of one cluster stand in one fold.
     random_state : int, RandomState or None
     what : str
-        What a stratum is called in messages.
+        Name of a stratum in messages.
     argument, whose : str
-        What messages call ``cv``, and whose it is (" of DRPolicyTree"): a fit inside an evaluation knows two of them.
+        Name of ``cv`` in messages, and whose it is (" of DRPolicyTree"): a fit inside an evaluation knows two of them.
     target : str, optional
         Where the last stratum holds the people of a target, the name that messages have for it.
 
@@ -98,7 +98,7 @@ def make_folds(
             plan = _folds_of_splitter(cv, n, y, groups)
         except InputError:
             raise
-        except (TypeError, ValueError) as error:  # what splitters say of rows that they cannot divide
+        except (TypeError, ValueError) as error:  # raised by splitters for rows that they cannot divide
             raise InputError(f"{words.owned}={quoted(cv)} cannot divide these rows: {error}") from error
     else:
         raise InputError(
@@ -115,7 +115,7 @@ def _is_splits(cv: Any) -> bool:
 
 
 class _Words(NamedTuple):
-    """What messages call a stratum, the number of folds, and whose that is."""
+    """Words of messages for a stratum, for the number of folds, and for whose that is."""
 
     what: str
     argument: str
@@ -131,7 +131,7 @@ class _Words(NamedTuple):
 
 
 def _cells(n: int, strata, design) -> list[np.ndarray]:
-    """What folds are to be balanced over, finest first: strata within blocks, then strata; codes of shape (n,)."""
+    """List the cells to balance folds over, finest first: strata within blocks, then strata; codes of shape (n,)."""
     codes = np.zeros(n, dtype=np.int64) if strata is None else strata
     if design is None:
         return [codes]
@@ -257,7 +257,7 @@ def _given_folds(fold: np.ndarray, n: int, groups) -> FoldPlan:
 
 
 def _check_folds(plan: FoldPlan, strata, names, groups, words) -> None:
-    """What a splitter or an array from the user, or an unlucky draw of clusters, may have broken."""
+    """Check folds of a splitter or an array from the user, or of an unlucky draw of clusters."""
     if groups is not None:
         first = np.zeros(groups.max() + 1, dtype=np.int64)
         first[groups] = plan.fold

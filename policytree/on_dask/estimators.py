@@ -64,11 +64,11 @@ class DaskTables(Streams):
         return dict(zip(in_order, found, strict=True))
 
     def leaves(self, feature: np.ndarray, goes_left: np.ndarray, children: np.ndarray) -> LeafSums:
-        """What the rows of every leaf hold; see :meth:`Streams.leaves`."""
+        """Add up the rows of every leaf; see :meth:`Streams.leaves`."""
         return self._sum("Adding up leaves", "leaves", feature, goes_left, children, stoppable=False)[0]
 
     def least(self) -> int:
-        """What no tree can go below."""
+        """Return a lower bound for all trees."""
         return int(self._sum("Adding up rows", "least", stoppable=False)[0])
 
     def _sum(self, title: str, what: str, *arguments: Any, stoppable: bool = True) -> list:
@@ -96,7 +96,7 @@ class DaskTables(Streams):
 
 
 class _OnDask:
-    """What both estimators do beyond the plain ones."""
+    """Base of both estimators: fits on dask."""
 
     client: Any
     no_workers_timeout: float | None
@@ -192,8 +192,8 @@ class DaskPolicyTree(_OnDask, PolicyTree):
 
     Notes
     -----
-    Depth three at most. What encoded rows cannot be asked (costs of features, budgets, guesses, other solvers) is
-    refused here as well.
+    Depth three at most. Arguments that encoded rows do not take (costs of features, budgets, guesses, other solvers)
+    are refused here as well.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a worker does with a partition of the rows. Functions of plain values, so that dask can send and repeat them."""
+"""Tasks of a worker on a partition of the rows: functions of plain values, so that dask can send and repeat them."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def kinds_of(table: Any) -> dict[str, tuple[str | None, Any]]:
 
 
 def tally_part(table: Any, study: Study, kinds: dict[str, str]) -> Tally:
-    """What a part holds."""
+    """Tally a part."""
     return tally_table(table, study, kinds)
 
 
 def merge_tallies(parts: list[Tally]) -> Tally:
-    """What several parts hold."""
+    """Merge the tallies of several parts."""
     out = Tally()
     for part in parts:
         out.merge(part)
@@ -69,12 +69,12 @@ def merge_tallies(parts: list[Tally]) -> Tally:
 
 
 def quantiles_of_part(table: Any, searches: dict, study: Study) -> dict[str, Any]:
-    """What a part adds to the search for quantiles."""
+    """Read a part for the search for quantiles."""
     return read_quantiles(table, searches, study)
 
 
 def merge_quantiles(parts: list[dict]) -> dict[str, Any]:
-    """What several parts add."""
+    """Merge the readings of several parts."""
     out: dict[str, Any] = {}
     for part in parts:
         add_parts(out, part)

@@ -46,7 +46,7 @@ def refuse_changed(data: dict[str, Any], what: str) -> None:
     Raises
     ------
     InputError
-        That calls the object ``what``, such as "saved tree".
+        Naming the object ``what``, such as "saved tree".
     """
     if CHECKSUM in data and not has_checksum(data):
         raise InputError(

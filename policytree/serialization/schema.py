@@ -1,4 +1,4 @@
-"""What JSON from a file must look like: checks of values, which name the first field that is wrong.
+"""Schemas of JSON from files: checks of values, which name the first field that is wrong.
 
 A check takes a value and its name in a sentence ("field 'rows' of the manifest"); it returns what the value stands for,
 or raises InputError. Nothing that is read costs more memory than its text before it was checked.

@@ -9,7 +9,7 @@ written into a *stage*, a hidden folder in it whose ending says how far the exch
     .policytree-<16 hex digits>.in     no earlier file is left; the new ones are being moved to their places
 
 Every step is one atomic rename, and the earlier files leave before the first new one comes: at every moment the files
-in their places are of one run. An error or an interrupt undoes the steps. What a process that was killed left behind is
+in their places are of one run. An error or an interrupt undoes the steps. The steps of a process that was killed are
 completed (.in) or undone (.out, .tmp) by whoever writes to the folder next, or misses a file in it.
 """
 

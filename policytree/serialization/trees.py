@@ -134,7 +134,7 @@ def from_dict(data: dict[str, Any]) -> Tree:
     Parameters
     ----------
     data : dict
-        What :func:`to_dict` returned, possibly by way of JSON.
+        Result of :func:`to_dict`, possibly by way of JSON.
 
     Returns
     -------

@@ -24,7 +24,7 @@ SETTINGS = {
     "seed": 1,
     "verbosity": -1,
 }
-LEAST_EVENTS = 5.0  # that are expected in a leaf of rates
+LEAST_EVENTS = 5.0  # expected in a leaf of rates
 #: Every tree sees half of the rows, and every node a third of the columns.
 FOREST_SETTINGS: dict[str, Any] = {
     **SETTINGS,

@@ -73,7 +73,7 @@ class NuisanceArguments(BesideArguments, total=False):
     regression: PerTreatment | None
 
 
-MIXTURES = {"treatment": "propensity", "outcomes": "regression"}  # of what defaults mix learners, and its nuisance
+MIXTURES = {"treatment": "propensity", "outcomes": "regression"}  # targets of mixed learners, and nuisances
 
 
 @dataclass(eq=False, repr=False)

@@ -45,10 +45,10 @@ _REMEDY = (
     "leave these rows out if nothing they depend on matters for the outcome, or weight for who is missing: "
     "outcome=MayBeMissing(...) of a study, missing_outcome='weight' of a regime."
 )
-TARGET_ROWS = "(a person of the target)"  # what messages on folds call the rows beside the study
+TARGET_ROWS = "(a person of the target)"  # name of the rows beside the study in messages on folds
 FEWEST_SEEN = 5  # outcomes of a treatment, where some are missing
 LARGEST_OUTCOME = 1e151  # squares can still be added up over a million rows
-TABLES = (  # what stands in StudyData as it was given
+TABLES = (  # fields of StudyData that stay as they were given
     "X", "W", "T", "propensity", "regression", "sample_treatment_costs", "budget_costs", "outcomes", "subgroups",
 )  # fmt: skip
 OF_TARGET = ("target_X", "target_W", "target_weights")

@@ -4,7 +4,7 @@ contrasts.py               a policy, alone or against a baseline rule, beside wh
                            analyses start from
 exclusion.py               how large a direct effect of offers on outcomes must be to undo a conclusion from an
                            instrument
-judged_contrasts.py        what a sensitivity analysis is of: a fixed rule, or the learnt rules of a held-out table,
+judged_contrasts.py        subjects of a sensitivity analysis: a fixed rule, or the learnt rules of a held-out table,
                            by repetitions
 marginal.py                would the conclusion survive a hidden confounder? Bounds by the marginal sensitivity
                            model

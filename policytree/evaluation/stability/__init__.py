@@ -4,12 +4,11 @@ rashomon.py              which other trees are as good? All trees near the best 
                          columns are worth
 rashomon_decisions.py    the listed near-ties as trees, and what each of them gives to every row: equal rules are
                          found exactly
-rashomon_tables.py       what near-ties have in common: decisions, people, columns, the simplest of them; as tables
-                         and in words
+rashomon_tables.py       common parts of near-ties: decisions, people, columns, the simplest of them; as tables and
+                         in words
 resamples.py             resamples of a study, and what a learner makes of one
 resampling.py            would another sample give another tree? The whole pipeline on resamples of the study
 surest.py                which rule is surest to gain? The largest lower bound among near-ties, on rows that chose
                          none of them
-tables.py                what recurred over resamples: splits, thresholds, each person's treatment; as tables and in
-                         words
+tables.py                recurrence over resamples: splits, thresholds, each person's treatment; as tables and in words
 """

@@ -16,7 +16,7 @@ from policytree.weighting.dose.outcome import Mixture, Staged, fits_of, mixed, w
 from policytree.weighting.stacking import boosted_stages, linear_stages, prepared
 
 LEARNERS = ("linear", "boosted")
-N_QUANTILES = 200  # that stand for the distribution of residuals
+N_QUANTILES = 200  # representing the distribution of residuals
 SCALES = 1 / 3, 3.0  # of the scale at some covariates, by that of all rows
 SMALLEST = 1e-3  # of squared residuals, by their mean, before their logarithm is taken
 AT_ONCE = 2_000_000  # numbers held at once

@@ -94,7 +94,7 @@ from policytree.solvers.kernels.depth_two.similarity_bounds import (
 
 
 class Progress(NamedTuple):
-    """What the search keeps from one set of tables to the next."""
+    """State that the search keeps from one set of tables to the next."""
 
     swept: Swept  # cuts of the last sweep
     keys: long_2d  # names of the sides of a feature's cuts

@@ -120,13 +120,13 @@ def deep_at(levels, level):
 
 @kernel(inline="always")
 def first_at(levels, level):
-    """What first splits of a level's node are worth at depth two."""
+    """Return the values of the first splits of a level's node at depth two."""
     return FirstSplits(levels.first_values[level], levels.first_cuts[level])
 
 
 @kernel(inline="always")
 def cutoff_of(node):
-    """What both sides of a cut may cost together to be of use."""
+    """Return the cost that both sides of a cut must stay below together to be of use."""
     return min(node.cutoff, node.best) - node.paid
 
 
@@ -166,7 +166,7 @@ def first_is_shallow(levels, level):
 
 @kernel(borrows=True)
 def bound_of_side(levels, level, side):
-    """What one side of the chosen cut costs at least, more where its tree has to be deep."""
+    """Bound the cost of one side of the chosen cut below, more where its tree has to be deep."""
     node = levels.nodes[level]
     bound = levels.left[level, node.cut] if side == LEFT_SIDE else levels.right[level, node.cut]
     if node.deep == side:

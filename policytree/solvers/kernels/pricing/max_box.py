@@ -63,7 +63,7 @@ def open_in_witness(rows, reduced_costs, stack, s, everywhere, picked):
 
 @kernel(separate=True)
 def open_sums(rows, reduced_costs, stack, s):
-    """What open rows of level s have, if positive: in the witness, and in all."""
+    """Add up the positive reduced costs of level s's open rows: in the witness, and in all."""
     index, numbers, row, column = stack.index[s], stack.numbers[s], rows.row, rows.column
     p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
     in_witness, everywhere = 0, 0
@@ -118,7 +118,7 @@ def keep_box(best, state, total, ends, rectangle):
 
 @kernel
 def looked_for(best, state, least):
-    """What a box must exceed to be kept."""
+    """Return the sum that a box must exceed to be kept."""
     sums = best.sums
     return max(sums[0], least) if state[KEPT] == len(sums) else least
 

@@ -23,7 +23,7 @@ FULL = 7  # tenths of the places that may be taken
 
 
 def _entries(cost) -> np.dtype:
-    """What is known of a set: its name, ``low`` <= least cost <= ``up``, and how a tree of cost ``up`` begins."""
+    """Make the type of a set's entry: name, ``low`` <= least cost <= ``up``, and how a tree of cost ``up`` begins."""
     return np.dtype([("key1", np.int64), ("key2", np.int64), ("low", cost), ("up", cost), ("split", np.int64)])
 
 
