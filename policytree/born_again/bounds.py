@@ -34,7 +34,7 @@ def bounds_of_parts(
     classes : ndarray, uint8, or None
         Class of every cell that matters, if that is known.
     objective : {"depth", "leaves", "depth_then_leaves"}
-        What is bounded from parts; leaves bound the depth too.
+        The size that is bounded from parts; leaves bound the depth too.
     seconds : float
         Wall time, from the smallest part on.
     memory : float or None

@@ -30,7 +30,7 @@ class EnsembleTree:
     left, right : ndarray of shape (nodes,), int64
         -1 in leaves.
     value : ndarray of shape (nodes, K), float64
-        What a leaf adds to the scores.
+        Each leaf's addition to the scores.
     """
 
     feature: np.ndarray

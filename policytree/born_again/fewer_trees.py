@@ -165,7 +165,7 @@ class _Votes:
     Attributes
     ----------
     classes : ndarray of shape (m, T), unsigned
-        What every tree votes for.
+        The class that every tree votes for.
     winner : ndarray of shape (m,), int64
     """
 

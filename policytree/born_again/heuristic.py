@@ -57,7 +57,7 @@ def grow(
     ----------
     grid : Grid
     objective : {"depth", "leaves", "depth_then_leaves"}
-        What small regions are solved for.
+        The size that small regions are solved for.
     clock : Clock
         Says how long the search has run.
     limit : float

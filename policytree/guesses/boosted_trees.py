@@ -29,7 +29,7 @@ class BoostedTree:
     gain : ndarray of shape (n_nodes,)
         By how much the split lowers the weighted sum of squares.
     value : ndarray of shape (n_nodes,)
-        What a leaf adds to the score, before shrinkage.
+        Each leaf's addition to the score, before shrinkage.
     leaf : ndarray of shape (n,)
         The leaf of every row of the fit.
     """

@@ -20,7 +20,7 @@ class Reference:
     losses : ndarray of shape (n, K)
         Weighted losses of the search.
     actions : ndarray of shape (n,), int64
-        What the model predicts.
+        The model's predictions.
     cuts : list of ndarray
         Cuts of every column of ``data`` that the model needs; empty unless a guess with ``needs_cuts`` was asked for.
     n_estimators, max_depth : int

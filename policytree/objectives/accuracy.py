@@ -102,9 +102,9 @@ class WeightedAccuracy(Objective):
     Parameters
     ----------
     omega : float, default 1
-        What a missed positive counts, a false alarm counting one. Two classes only, unless it is 1.
+        Weight of a missed positive, a false alarm counting one. Two classes only, unless it is 1.
     class_weights : mapping of label to number > 0, optional
-        What a missed row of each class counts, for any number of classes; classes that are left out count one.
+        Weight of a missed row of each class, for any number of classes; classes that are left out count one.
 
     Examples
     --------

@@ -23,7 +23,7 @@ class Objective(ABC):
     Attributes
     ----------
     name : str
-        What users pass as ``objective=``.
+        The name that users pass as ``objective=``.
     score_name : str
         The score that the objective is one minus of, in words.
     two_classes : bool
@@ -115,7 +115,7 @@ class RankingObjective(Objective):
             Shares of positives and of negatives of a mixture of good trees' leaves, by falling slope.
         leaf_price : float
         best : float
-            What the best tree known loses, the price of its ``leaves`` included.
+            Loss of the best tree known, the price of its ``leaves`` included.
         leaves : int
         ratio : float
             Positives over negatives.

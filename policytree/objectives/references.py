@@ -44,11 +44,11 @@ class Reference(ABC):
     pairs : ndarray of shape (k, 2)
         sp and sn.
     price : float
-        What a leaf is charged beside its cost, so that trees of different size can be compared.
+        Charge of a leaf beside its cost, so that trees of different size can be compared.
     limit : float
         The largest rate of negatives that counts.
     offset : float
-        What costs are compared with: its size says how far floats round the difference.
+        The amount that costs are compared with: its size says how far floats round the difference.
     curved : bool
         Whether leaves with more negatives than the curve has passed cost more than in proportion.
     """

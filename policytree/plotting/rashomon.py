@@ -52,7 +52,7 @@ class NearTiesDisplay:
         n_columns : int
             Most columns to show, those asked about most.
         unit : str, default "people"
-            What the rows are, in the plural.
+            Name of the rows, in the plural.
 
         Returns
         -------

@@ -118,7 +118,7 @@ class RegimeDisplay(OneAxes):
         fontsize : float, default 9
             Points.
         unit : str, default "people"
-            What the rows are, in the plural.
+            Name of the rows, in the plural.
 
         Returns
         -------

@@ -64,7 +64,7 @@ class PolicyStabilityDisplay:
         n_covariates : int
             Most covariates to show, those asked about most.
         unit : str, default "people"
-            What the rows are, in the plural.
+            Name of the rows, in the plural.
 
         Returns
         -------

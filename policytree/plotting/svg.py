@@ -27,7 +27,7 @@ def to_svg(figure: Any, alt: str, key: str, titles: Mapping[str, str] | None = N
     figure : matplotlib Figure
         Best drawn with these :data:`SETTINGS`.
     alt : str
-        What it shows, read aloud to those who cannot see it.
+        Description of the picture, read aloud to those who cannot see it.
     key : str
         Letters and digits, different for every picture of a page.
     titles : mapping of str to str, optional

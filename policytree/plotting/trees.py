@@ -130,7 +130,7 @@ class PolicyTreeDisplay(OneAxes):
     boxes_ : dict of int to matplotlib Text
         The drawn box of every node.
     caption_ : str
-        What a reader of the picture must know, to be copied below it.
+        Notes that a reader of the picture needs, to be copied below it.
     alt_ : str
         The same tree in words, for readers who cannot see it.
 
@@ -170,8 +170,8 @@ class PolicyTreeDisplay(OneAxes):
             show, with intervals. If held out, also the gain over the best other arm and the second-best arm; if of
             training rows, leaves say so.
         labels : "humanize", path, or mapping of str to str or Label, optional
-            What columns are called in place of their names: names made readable ("weight_kg" is "Weight (kg)"), a CSV
-            file with the columns ``name``, ``label``, ``unit`` and ``values``, or labels by column; by default names as
+            Labels of columns in place of their names: names made readable ("weight_kg" is "Weight (kg)"), a CSV file
+            with the columns ``name``, ``label``, ``unit`` and ``values``, or labels by column; by default names as
             they are.
         ax : matplotlib Axes, optional
         **options
@@ -242,9 +242,9 @@ class PolicyTreeDisplay(OneAxes):
         fontsize : float, default 9
             Points.
         unit : str, default "people"
-            What the rows are, in the plural.
+            Name of the rows, in the plural.
         value_name : str, default "value"
-            What the number in the leaves is, such as "share" for a classifier.
+            Name of the number in the leaves, such as "share" for a classifier.
         limits : (least, largest), optional
             The outcome's range: intervals of values are cut to it, since no mean lies outside.
         width : {"column", "page"} or float, optional

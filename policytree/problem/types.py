@@ -151,7 +151,7 @@ class Problem:
     ----------
     data : BinnedData
     losses : ndarray of shape (n, K), float64
-        What it costs, in total, to give row ``i`` action ``k``. Any finite sign.
+        Total cost of giving row ``i`` action ``k``. Any finite sign.
     leaf_penalty : float
         The price of one leaf, in the unit of the summed losses; >= 0.
     max_depth : int or None
@@ -165,7 +165,7 @@ class Problem:
     max_leaf_nodes : int or None
         Largest number of leaves.
     feature_costs : ndarray of shape (n_features,) or None
-        What a split on each feature costs for every person who reaches it, in the unit of a loss; finite and >= 0.
+        Cost of a split on each feature for every person who reaches it, in the unit of a loss; finite and >= 0.
     weights : ndarray of shape (n,) or None
         How many persons a row stands for, for ``feature_costs``; one if None. Finite and >= 0.
     root_features : tuple of int or None
@@ -254,7 +254,7 @@ class ReferenceTree:
     Attributes
     ----------
     actions : ndarray of shape (n,), int64
-        What both predict, 0 .. K - 1, for every row of the problem.
+        Predictions of both, 0 .. K - 1, for every row of the problem.
     leaves, depth : int
         Of the tree.
     smallest_leaf : int
@@ -533,7 +533,7 @@ class Solution(Shown):
     counters : dict
         Work done (subproblems solved, root cuts evaluated, merged rows, ...).
     guarantees : dict
-        What theorems say about this very solution, in numbers, and why a solver was chosen; empty for the direct
+        Guarantees of theorems for this very solution, in numbers, and why a solver was chosen; empty for the direct
         solver, whose guarantee is ``lower_bound``. Each solver documents its keys. Those of ``IN_OBJECTIVE_UNIT`` are
         in the unit of ``objective``, so that they can be read beside ``gap``.
     compile_seconds : float

@@ -60,7 +60,7 @@ def solution_path(
     solve : callable
         The solver, ``(Problem, SearchLimits) -> Solution``.
     floor : float, optional
-        What no tree loses less than, for solvers whose objective is no sum of losses; else it is computed.
+        Lower bound of every tree's loss, for solvers whose objective is no sum of losses; else it is computed.
 
     Returns
     -------

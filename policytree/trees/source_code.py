@@ -29,9 +29,9 @@ class Dialect:
     Attributes
     ----------
     quote : str
-        What stands around names of columns.
+        Quotation mark around names of columns.
     in_names, in_texts : mapping of str to str
-        What characters become inside names, and inside texts in single quotes.
+        Replacements of characters inside names, and inside texts in single quotes.
     text_type : str
         The type that values are cast to, to be compared as texts.
     nan : bool

@@ -98,7 +98,7 @@ def to_sklearn(tree: Tree, X: np.ndarray, classes: np.ndarray, shares: np.ndarra
     X : ndarray of shape (n, p), float64
         Encoded rows, NaN where missing.
     classes : ndarray of shape (K,)
-        What actions are called.
+        Names of actions.
     shares : ndarray of shape (node_count, K) or None
         Probabilities of the nodes; None: those of the actions that rows get.
 

@@ -35,7 +35,7 @@ def solve_auto(
     problem : Problem
     limits : SearchLimits, optional
     reference_losses : ndarray of shape (n,), optional
-        What a reference loses in every row: lower bounds are guessed from it.
+        A reference's loss in every row: lower bounds are guessed from it.
     random_state : int or None
         Seed of the samples.
 

@@ -187,12 +187,12 @@ def solve_duplication(
     problem : Problem
     limits : SearchLimits, optional
     reference_losses : ndarray of shape (n,), optional
-        What a reference loses in every row, weighted: lower bounds of the copies are guessed from it.
+        A reference's weighted loss in every row: lower bounds of the copies are guessed from it.
     factor : int
         The most copies that a row stands for: weights are divided by the largest one, multiplied by ``factor`` and
         rounded.
     divide_by : {"largest", "sum"}
-        What weights are divided by before ``factor`` multiplies them; "sum" is Algorithm 1 as printed, and needs a
+        Divisor of weights before ``factor`` multiplies them; "sum" is Algorithm 1 as printed, and needs a
         factor far above the number of rows.
     solve : callable
         The solver of the integer problem, ``(Problem, SearchLimits) -> Solution``. Counts enter as integer losses; the

@@ -70,7 +70,7 @@ def solve_sampling(
         The time limit is for all draws together; with ``n_jobs`` > 1 draws run side by side, and otherwise one after
         the other. Neither changes the tree.
     reference_losses : ndarray of shape (n,), optional
-        What a reference loses in every row, weighted: lower bounds of a sample are guessed from it.
+        A reference's weighted loss in every row: lower bounds of a sample are guessed from it.
     amplification : float, default 1
         Draws per labelled row, r; a sample has ``r * m`` rows.
     n_draws : int, default 1

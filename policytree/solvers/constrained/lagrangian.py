@@ -67,7 +67,7 @@ class Priced:
     leaf : int
         Price of a leaf.
     charges : ndarray of shape (n_prices, n), int64
-        What rows pay for splits, rounded down as well.
+        Charges of rows for splits, rounded down as well.
     on_loss : int
         1, or 0 without losses and prices of leaves and splits: for the constraints alone.
     """
@@ -99,7 +99,7 @@ class Relaxation:
     limits : tuple of int
         Of the relative sums.
     charges : ndarray of shape (1 + M, n_prices, n), int64
-        What rows pay for a split of each price: in loss, and in every constraint's sum.
+        Charges of rows for a split of each price: in loss, and in every constraint's sum.
     price_of : ndarray of shape (n_features,), int64
         Which of the prices a split on a feature has.
     """

@@ -41,7 +41,7 @@ class Dual:
     bound : Fraction or None
         The largest bound so far of what trees within the limits lose.
     priced : Priced or None
-        What it was proved for.
+        The prices that it was proved for.
     infeasible : bool
         Whether it is proved that no tree is within the limits.
     status : Status

@@ -66,7 +66,7 @@ class Budgeted:
         ``guarantees`` hold the bound by prices alone ("dual_bound") and the objective of the best tree without
         constraints ("without_limits"), in summed losses.
     sums : tuple of float
-        What the tree comes to for every constraint, in the user's unit.
+        The tree's amount for every constraint, in the user's unit.
     multipliers : tuple of float
         The prices with the largest bound: what one unit more of each limit (per person) is worth in mean loss.
     """

@@ -83,7 +83,7 @@ class Constraint:
     questions : Questions or None
         For "expected_cost"; its ``amounts`` are zero.
     name : str
-        What messages call it: of an outcome, or of two groups that are compared.
+        Its name in messages: of an outcome, or of two groups that are compared.
     at_least : bool
         Whether the limit is the least, and amounts are the negative of what was asked.
     compared : tuple of two ndarray of shape (n,), bool, or None

@@ -30,7 +30,7 @@ class FixedPoint:
     groups : ndarray of shape (n_features,), int64, or None
         Which of the different prices, ascending, a split on a feature has; None if splits are free.
     charges : ndarray of shape (n_prices, n), int64, or None
-        What every row pays for a split of each price that it reaches.
+        Charge of every row for a split of each price that it reaches.
     """
 
     planes: np.ndarray

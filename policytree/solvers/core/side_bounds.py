@@ -57,7 +57,7 @@ class SideBounds:
     whole : int, optional
         Lower bound of all rows' cost as one side.
     later : ndarray of shape (n_rows,), int64, optional
-        What a row may be charged more, at most, by a tree that loses splits when it is restricted to the row's side
+        Upper bound of a row's extra charge by a tree that loses splits when it is restricted to the row's side
         (see :func:`charged_later`); zero by default.
 
     Attributes

@@ -83,8 +83,8 @@ def solve_direct(
     problem : Problem
     limits : SearchLimits, optional
     similar_support, cache, look_ahead, leaf_counts, merge : bool
-        What only saves work, and never changes the objective: bounds from neighbouring cuts; the cache of solved sets;
-        that a side is a leaf or pays for two; that a deep tree pays for many leaves; merging of equal rows.
+        Switches that only save work, and never change the objective: bounds from neighbouring cuts; the cache of solved
+        sets; the price of two leaves for a side that is no leaf; the price of a deep tree's leaves; merging equal rows.
     row_duals, subsets, conflict_pairs, constraint_generation, incumbent_search : bool
         The engines and bounds beside the depth-first search, where they apply (``exact/engine_table.py``). They never
         change the objective of a search that ends with a proof.

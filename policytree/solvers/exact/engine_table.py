@@ -133,7 +133,7 @@ class Engine:
     takes : str
         The problems that it takes.
     buys : str
-        What it buys, measured where there is another way.
+        Its gain, measured where there is another way.
     asked_by : str
         The argument of the user that chooses it; "" if the direct solver chooses it by itself.
     applies : callable or None

@@ -234,7 +234,7 @@ class Kernel(registry.CPUDispatcher):
     Attributes
     ----------
     takes : dict of tuples of numba types, or None
-        What Python may call it with, by the kind of problem (see :class:`OneOf`); None if only kernels call it.
+        Types that Python may call it with, by the kind of problem (see :class:`OneOf`); None if only kernels call it.
     for_python : bool
         Whether Python may call it.
     separate : bool
@@ -479,7 +479,7 @@ def compile_kernels(
     most_garbage : int
         So many objects that compilations leave behind may be kept (:data:`MOST_GARBAGE`).
     then : iterable of (Kernel, str), optional
-        What will be needed next: helpers go on with it.
+        Kernels that will be needed next: helpers go on with these.
 
     Returns
     -------

@@ -51,15 +51,15 @@ def criteria_of(
     ----------
     data : BinnedData
     sums : ndarray of shape (q, n, K), int64
-        What row i adds to every criterion under action k; only differences to action 0 matter, and the vectors of trees
+        Row i's share of every criterion under action k; only differences to action 0 matter, and the vectors of trees
         are relative to "action 0 for all". The absolute values of all sums stay below 2**56.
     bound : ndarray of shape (n, K), int64, optional
-        What the row adds to the bound; without it there is none (zero).
+        The row's addition to the bound; without it there is none (zero).
     leaf : sequence of 1 + q int, optional
-        What every leaf adds to the bound and to the criteria; nothing by default. A criterion of zeros that takes one
+        Every leaf's addition to the bound and to the criteria; nothing by default. A criterion of zeros that takes one
         from every leaf is the number of leaves.
     charges : ndarray of shape (1 + q, J, n), int64, optional
-        What the row adds to the bound and to the criteria for a split that it reaches, of each of J ascending prices.
+        The row's addition to the bound and to the criteria for a split that it reaches, of each of J ascending prices.
     groups : ndarray of shape (n_columns,), int64, optional
         Which of the prices a split on a column has.
     counts : ndarray of shape (m, n), int64, optional

@@ -74,7 +74,7 @@ class PairRounds:
         Parameters
         ----------
         ratio : callable
-            What to go below.
+            The ratio to go below.
         take : callable
             Gets a tree that is below.
         seen : callable

@@ -179,7 +179,7 @@ class RankingSearch:
         proxy : Problem
             With the reference's loss matrix and price.
         most : float
-            What is to be proved.
+            The bound to be proved.
         leaves : int
             Of the best tree known.
         """

@@ -107,7 +107,7 @@ def search_tables(
     roots : list of int, optional
         Places of the features that the first split may be on; all by default.
     batch_bytes : float
-        What tables of triples may take at a time.
+        Bytes that tables of triples may take at a time.
     """
     allowed = list(range(len(tables.features))) if roots is None else roots
     sums = CutSums(tables.features, tables.pairs([None])[0])

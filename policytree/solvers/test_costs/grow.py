@@ -82,7 +82,7 @@ class CostTests:
     multiway : ndarray of shape (n_columns,), bool
         Whether every code of the column is a branch; else its cuts are tests.
     costs : ndarray of shape (n_features,)
-        What a test of a feature costs; >= 0.
+        Cost of a test of each feature; >= 0.
     groups : ndarray of shape (n_features,), int64, or None
         Of the features of a group, only the first on a path is paid for; None if every test is paid for.
     """
@@ -141,7 +141,7 @@ class GreedyTree:
     weights : ndarray of shape (nodes, K)
         Weight of the objects of every class.
     price : ndarray of shape (nodes,)
-        What its test costs everybody who reaches the node; 0 in leaves, and where it was paid for before.
+        Cost of its test for everybody who reaches the node; 0 in leaves, and where it was paid for before.
     """
 
     column: list[int]

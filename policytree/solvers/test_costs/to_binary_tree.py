@@ -26,7 +26,7 @@ class BinaryView:
     tree : Tree
         A loss is the weight of the rows of other classes.
     node_costs : ndarray of shape (node_count,)
-        What the question of every node costs those who reach it.
+        Cost of every node's question for those who reach it.
     class_shares : ndarray of shape (node_count, K)
         Weighted share of every class in every node.
     places : ndarray of shape (greedy nodes,), int64

@@ -327,7 +327,7 @@ class LeafCountEnvelope:
     penalty : int
         Price of a leaf.
     unit : int
-        What trees lose is a multiple of it.
+        Losses of trees are multiples of it.
     most : int
         Leaves that a tree can have.
     counted : int

@@ -40,9 +40,9 @@ def by_address(takes, returns) -> Callable:
     Parameters
     ----------
     takes : sequence
-        What every kernel that may stand there takes, as in ``@kernel(takes=...)``.
+        Arguments of every kernel that may stand there, as in ``@kernel(takes=...)``.
     returns : numba type
-        What every one of them returns: a number, or nothing.
+        Result of every one of them: a number, or nothing.
 
     Notes
     -----

@@ -106,7 +106,7 @@ def list_two_levels(c, f, whole, known, paid, wanted, out, count, control):
     known : (B,)
         Bounds of the cuts, without the price of the split.
     paid : (V,)
-        What the first split adds; ``c`` holds below it, where its feature may be free.
+        Charges of the first split; ``c`` holds below it, where its feature may be free.
     wanted : Wanted
         Its caps are changed if one tree is all that is wanted.
     out : Points

@@ -190,7 +190,7 @@ def join(left, n_left, right, n_right, paid, wanted, split, out, count, control)
     Parameters
     ----------
     paid : (V,)
-        What the split itself adds.
+        Charges of the split itself.
     wanted : Wanted
         Its caps are changed if one tree is all that is wanted.
     split : (2,)
