@@ -37,7 +37,7 @@ class Arrays:
     ----------
     X : ndarray of shape (n, p), float64
     losses : ndarray of shape (n, K), float64
-        What action (or class) ``k`` costs for row ``i``.
+        Costs of action (or class) ``k`` for row ``i``.
     labels : ndarray of shape (n,), int, or None
         Classes 0 .. K - 1 where the losses come from labels.
     weights : ndarray of shape (n,), float64, or None
@@ -65,8 +65,8 @@ class Case:
     load : callable
         Data directory -> :class:`Arrays`.
     unit : {"errors", "loss", "penalized", "reward"}
-        What the objective is printed as: summed losses (of weight one or more), errors / n + penalty x leaves, or the
-        total reward.
+        The objective as printed: summed losses (of weight one or more), errors / n + penalty x leaves, or the total
+        reward.
     depth : int or None
         Depth limit, None for no limit.
     penalty : float

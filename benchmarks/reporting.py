@@ -115,7 +115,7 @@ class Simulation:
     ----------
     cells : mapping of str to what is simulated there
     run : callable (cell, draw) -> dict
-        What was found in one draw, by column.
+        Results of one draw, by column.
     columns : list of str
         Those of the file, "cell" and "draw" first.
     """
