@@ -37,7 +37,7 @@ class Decisions:
     y : ndarray of shape (n,), int
         1 if what is feared happened.
     costs : mapping of (truth, decision) to float
-        What each mistake costs a person; right decisions cost nothing.
+        Cost of each mistake for a person; right decisions cost nothing.
     depth : int
     smallest : int
         Fewest people in a leaf.

@@ -31,7 +31,7 @@ class Shares:
     unseen : tuple of str
         Columns of the task that the tree does not see.
     word : str
-        What happens to people whose decision is 1: "supervised".
+        The treatment of people whose decision is 1: "supervised".
     pairs : dict of str to tuple of str
         Two groups of every column, whose difference is estimated on others.
     """
