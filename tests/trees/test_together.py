@@ -41,7 +41,7 @@ class Disk:
     at : int
         The number of the first operation that does.
     wrong : callable
-        What happens in its place.
+        The action in its place.
     later : collection of str, default ()
         The kinds of later operations to which the same happens.
     watch : callable, optional
