@@ -32,7 +32,7 @@ CASES = {
 
 
 def trace(arrays, depth: int, limit: float) -> list[dict]:
-    """What the search reports, from the start of binning to its end."""
+    """Record the search's reports, from the start of binning to its end."""
     points: list[dict] = []
     start = time.perf_counter()
 

@@ -43,7 +43,7 @@ CELLS |= {
 
 @dataclass(frozen=True)
 class Difference:
-    """What a test asks of an estimate."""
+    """Estimate with the attributes that a test needs."""
 
     value: float
     standard_error: float
@@ -101,7 +101,7 @@ def ranked(values: np.ndarray, errors: np.ndarray):
 
 
 def judged(true: Sequence[float], values: np.ndarray, errors: np.ndarray) -> dict[str, bool]:
-    """Which claim a verdict would make, and whether it is false."""
+    """Return the claim that a verdict would make, and whether it is false."""
     found = ranked(values, errors)
     of = {f"arm {k}": value for k, value in enumerate(true)}
     best = max(true)

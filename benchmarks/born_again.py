@@ -99,7 +99,7 @@ def summary(results: pd.DataFrame) -> str:
 
 
 def large(data: Path, limit: float) -> str:
-    """What becomes of forests of 20 and 30 trees, grown with the paper's recipe on the first fold."""
+    """Solve forests of 20 and 30 trees, grown with the paper's recipe on the first fold; return a table."""
     lines = [
         f"Hard votes, fewest leaves, time_limit={limit:g}, memory_limit={MEMORY:g}; seconds of wall time.",
         "",

@@ -4,7 +4,7 @@
 
 For every kind of ensemble that can be read, fitted to Pima-Diabetes (two classes) or Seeds (three), whose bins are
 spread to numbers that float32 rounds: half of the points are uniform over the range of the data and beyond, half have
-coordinates on thresholds, next to them in float64, and next to them in float32. What is compared is the ensemble's own
+coordinates on thresholds, next to them in float64, and next to them in float32. They are compared by the ensemble's own
 ``predict``.
 """
 

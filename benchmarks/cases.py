@@ -31,7 +31,7 @@ class MissingData(Exception):
 
 @dataclass(frozen=True)
 class Arrays:
-    """What every solver is given.
+    """Data that every solver is given.
 
     Attributes
     ----------

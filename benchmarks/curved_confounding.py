@@ -1,4 +1,4 @@
-"""What the learner of curves buys: bias, coverage and regret where confounding is curved, and elsewhere; truth known.
+"""Gain by the learner of curves: bias, coverage and regret where confounding is curved, and elsewhere; truth known.
 
     python benchmarks/curved_confounding.py                    # what is lacking: half an hour on one core
     python benchmarks/curved_confounding.py --cell "sine and product, n=300" --runs 100

@@ -1,4 +1,4 @@
-"""What the default rewards cost: regret of exact trees, coverage of average effects, seconds; simulated, truth known.
+"""Cost of the default rewards: regret of exact trees, coverage of average effects, seconds; simulated, truth known.
 
     python benchmarks/default_rewards.py                        # all designs, 100 draws each: half an hour on one core
     python benchmarks/default_rewards.py --design "three arms" --n 1000 --draws 20
@@ -197,7 +197,7 @@ class Truth:
         return cls(X, means, float(best), study.means(many).mean(axis=0))
 
     def regret(self, tree) -> float:
-        """What the best tree brings more."""
+        """Return the best tree's mean outcome less this tree's."""
         arms = np.asarray(tree.predict(self.X)).astype(int)
         return self.best - float(self.means[np.arange(len(arms)), arms].mean())
 

@@ -1,4 +1,4 @@
-"""Which depth: what the depth that data choose costs, beside fixed depths and other rules; simulated, truth known.
+"""Cost of choosing the depth by data, beside fixed depths and other rules; simulated, truth known.
 
     python benchmarks/depth_choice.py                       # all designs: an hour on one core
     python benchmarks/depth_choice.py --design "exclusive or" --draws 20
@@ -74,7 +74,7 @@ CHOSEN = {
 
 
 def run(study: Study, n: int, draw: int) -> list[dict]:
-    """What every rule chooses on one draw, and what that costs."""
+    """Choose a depth by every rule on one draw; return the choices and their costs."""
     X, T, Y = study.draw(n, np.random.default_rng([78, n, draw]))
     propensity = study.chances(X[:1])[0] if study.trial else None
     with warnings.catch_warnings():

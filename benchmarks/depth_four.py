@@ -52,7 +52,7 @@ def contree(X, y, depth, limit):
 
 
 def timed(solve, *arguments):
-    """What a solver says, and its processor seconds."""
+    """Return a solver's answer, and its processor seconds."""
     start = time.process_time()
     said = solve(*arguments)
     return said, time.process_time() - start

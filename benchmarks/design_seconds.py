@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parents[1]
 
 
 def seconds(checkout: Path, dataset: str, depth: int) -> float:
-    """What one run takes of the processor, of the user's and of the system's time."""
+    """Measure the processor seconds of one run, the user's and the system's."""
     environment = {**os.environ, "PYTHONPATH": str(checkout), "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "policytree", "design", "--dataset", dataset, "--max-depth", str(depth)]

@@ -39,7 +39,7 @@ def allowed(options) -> float:
 
 
 def failure(code: int, errors: str) -> str:
-    """What became of a process without an answer, from its exit code and the end of its error stream."""
+    """Say why a process gave no answer, from its exit code and the end of its error stream."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     last = lines[-1][:90] if lines else ""
     if "bad_alloc" in errors or "MemoryError" in errors:
@@ -106,7 +106,7 @@ def worse(case: Case, a: float, b: float) -> bool:
 
 
 def notes(case: Case, result: dict, found: dict[str, dict], unit: dict | None) -> list[str]:
-    """What a reader should not overlook."""
+    """Collect the notes that a reader should not overlook."""
     said = [result["trouble"]] if result["trouble"] else []
     objective, known = result["objective"], case.best and round(case.best, 6)
     values = [other["objective"] for other in found.values() if "objective" in other] + [known or objective]

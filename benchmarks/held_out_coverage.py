@@ -55,7 +55,7 @@ def targets(table, means, weight, repetitions) -> float:
 
 
 def judge(table, repetitions, truths, target, best_value) -> dict:
-    """What the intervals of some repetitions say, and whether it is true."""
+    """Compare the intervals of some repetitions with the truth."""
 
     def estimate(scores):
         return table.validation.estimate(scores, table.observed, 0.95)
@@ -78,7 +78,7 @@ def judge(table, repetitions, truths, target, best_value) -> dict:
 
 
 def learner_of(cell: Cell):
-    """What learns the rules."""
+    """Make the learner of the rules."""
     if cell.learner == "default":
         return DRPolicyTree(max_depth=cell.depth, random_state=0)
     return LinearLearner(cell.depth, boosting if cell.learner == "boosting" else least_squares)

@@ -82,7 +82,7 @@ def own(n: int, offers: int, strength: float, rng: np.random.Generator) -> Draw:
 
 @dataclass(frozen=True)
 class Cell:
-    """What is simulated how."""
+    """Settings of a simulation."""
 
     n: int
     jump: bool | None = None
@@ -111,7 +111,7 @@ def holds(estimate, target: float) -> bool:
 
 
 def run_rules(cell: Cell, draw: int) -> dict:
-    """What rules of depth two bring new people, by both kinds of rewards and their mean."""
+    """Measure the value of rules of depth two for new people, by both kinds of rewards and their mean."""
     data, new = cell.draw(np.random.default_rng([1, draw])), cell.draw(np.random.default_rng([2, draw]), NEW_ROWS)
     start = time.process_time()
     model = RewardEstimator(method="instrument", random_state=draw)

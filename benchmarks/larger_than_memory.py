@@ -142,7 +142,7 @@ def encode_and_fit(rows: int, study: Study, codes: Path, n_jobs: int) -> tuple[l
 
 
 def gain_of(columns) -> np.ndarray:
-    """What the drug is truly worth."""
+    """Return the true effect of the drug."""
     return np.where((columns["x0"] > 0.3) & (columns["x5"] > 20), 1.0, -0.4) + np.where(columns["x6"] > 40, 0.3, -0.1)
 
 
@@ -248,7 +248,7 @@ def times_run(rows: int, folder: Path, n_jobs: int) -> list[dict]:
 
 
 def true_advantage(tree: PolicyTree, source: Path) -> tuple[float, float]:
-    """What the tree truly brings over giving no drug, and what the best rule would; on all rows."""
+    """Return the true gain over no drug of the tree, and of the best rule; on all rows."""
     own = best = count = 0.0
     for batch in ds.dataset(source).to_batches(columns=[*FEATURES, "gain"]):
         frame = batch.to_pandas()

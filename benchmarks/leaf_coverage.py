@@ -26,7 +26,7 @@ SHOWN = ("values", "gains", "best", "best too high", "naive beyond", "gain z", "
 
 
 def cells() -> list[tuple[Cell, int]]:
-    """What is simulated, with the smallest leaf."""
+    """List the settings to simulate, with the smallest leaf of each."""
     base = Cell("no effect, n=300, 2 arms", 300, effects=no_effect)
     several = Cell("effects, n=1000, 4 arms", 1_000, 4, linear_effects)
     return [
@@ -79,7 +79,7 @@ def one_run(cell: Cell, smallest_leaf: int, seed: int) -> dict:
 
 
 def _naive(learner, Y, T, study, frame, best, cell, means, weight) -> dict:
-    """What a reader of ordinary tables would do: on the training rows, and with the runner-up of the same rows."""
+    """Judge as a reader of ordinary tables would: on the training rows, and with the runner-up of the same rows."""
     error = frame["gain", "standard_error"].to_numpy()
     z = (frame["gain", "value"].to_numpy() - best) / np.where(error > 0, error, np.nan)
     whole = clone(learner).fit(Y, T, W=None, **{"sample_weight": None, "groups": None, **study})

@@ -23,7 +23,7 @@ TREE = 10  # numbers of a tree: three columns, the last bins of their left sides
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What a simulated trial brings every row, repetition by repetition.
+    """Held-out rewards of every row of a simulated trial, by repetition.
 
     Attributes
     ----------

@@ -173,7 +173,7 @@ class Ties:
         return self.known[name]
 
     def splits(self, rows: np.ndarray) -> dict:
-        """What the best tests make of a node: tests of one cost that split it alike are one."""
+        """Return a node's splits by the best tests: tests of one cost that split it alike are one."""
         out = {}
         for j in self.best(rows):
             right = self.codes[rows, j] > 0

@@ -4,9 +4,9 @@ In exact arithmetic, the tests that follow have the same score in many nodes (tw
 meaning). The published results take the first of the largest *floating-point* scores, so the rounding errors of sums
 choose among them. These depend on the order of the summands: shares of the rows are added one by one, in the order in
 which numpy's unstable sort by the test's outcome leaves the objects, and objects stand as they first occur in the
-table. That can be stated and done again, as here; it is no rule to keep, since it gives another tree for another order
-of rows, or for another version of numpy. :class:`policytree.LowCostTreeClassifier` takes the first of the tests that
-are equally good.
+table. The procedure can be stated and repeated, as here; it is no rule to keep, since it gives another tree for another
+order of rows, or for another version of numpy. :class:`policytree.LowCostTreeClassifier` takes the first of the tests
+that are equally good.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Size:
-    """What a tree comes to: summed costs of all rows, leaves, nodes, depth."""
+    """Size of a tree: summed costs of all rows, leaves, nodes, depth."""
 
     cost: float
     leaves: int
@@ -68,7 +68,7 @@ class Rounded:
         return 1 - (1 - by_mass) * (1 - (self.all_pairs - pairs) / self.all_pairs)
 
     def score(self, rows: np.ndarray, branches: list[np.ndarray], cost: float) -> float:
-        """What the rule takes the largest of."""
+        """Return the score that the rule maximises."""
         masses = [self.weight(branch) for branch in branches]
         if self.rules.split_rule == "balance":
             return min(masses) - max(masses) if len(branches) > 1 else -np.inf
@@ -87,7 +87,7 @@ class Rounded:
         return (score + efficiency + self.rules.complexity_weight * mass * reduction) / cost
 
     def grow(self) -> Size:
-        """What the tree comes to."""
+        """Grow the tree and return its size."""
         cost, leaves, nodes, deepest = 0.0, 0, 0, 0
         stack = [(np.arange(len(self.labels)), np.arange(self.codes.shape[1]), 0)]
         while stack:

@@ -162,7 +162,7 @@ def subsets_alone(X, y, price: float, limit: float, siblings: bool, ahead: bool,
 
 
 def bounds_part(data: Path, only: str, limit: float) -> None:
-    """What each bound brings."""
+    """Print a table of searches with and without each bound."""
     print("\n| table | all | no siblings | no look-ahead | neither | lists, all |")
     print("|---|" + "---:|" * 5, flush=True)
     for name, (price, _) in SPARSE.items():
@@ -175,7 +175,7 @@ def bounds_part(data: Path, only: str, limit: float) -> None:
 
 
 def depths_part(data: Path, only: str, limit: float) -> None:
-    """What bounds bring to the search over depths: subtrees of depth two solved, and processor seconds."""
+    """Print the effect of bounds on the search over depths: subtrees of depth two solved, and processor seconds."""
     print("\n| table | price | all | without leaf_counts | without similar_support | neither |")
     print("|---|" + "---:|" * 5, flush=True)
     for name, price in LONG.items():

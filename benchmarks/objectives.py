@@ -71,7 +71,7 @@ def binarised(X: np.ndarray) -> np.ndarray:
 
 
 def timed(fit) -> tuple[object, float]:
-    """What a fit returns, and its median processor seconds."""
+    """Return a fit's result, and its median processor seconds."""
     seconds: list[float] = []
     while not seconds or (len(seconds) < REPEATS and sum(seconds) < ENOUGH):
         start = time.process_time()

@@ -20,7 +20,7 @@ MOST_CELLS = 500_000_000  # binary columns times rows: two gigabytes of C intege
 
 @dataclass(frozen=True)
 class Answer:
-    """What a fitted model decides and claims.
+    """Decisions and claims of a fitted model.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class STreeD:
     name, package = "STreeD", "pystreed"
 
     def refuses(self, case: Case, arrays: Arrays) -> str | None:
-        """What it has no task for."""
+        """Say why the solver has no task for a case; None if it has one."""
         if case.depth is None:
             return "needs a depth limit"
         if case.penalty and arrays.weights is not None:
@@ -149,7 +149,7 @@ class ConTree:
     name, package = "ConTree", "pycontree"
 
     def refuses(self, case: Case, arrays: Arrays) -> str | None:
-        """What it has no argument for."""
+        """Say why the solver has no argument for a case; None if it has one."""
         if arrays.labels is None:
             return "labels only"
         if arrays.weights is not None:
@@ -179,7 +179,7 @@ class GOSDT:
     name, package = "gosdt", "gosdt"
 
     def refuses(self, case: Case, arrays: Arrays) -> str | None:
-        """What it has no argument for."""
+        """Say why the solver has no argument for a case; None if it has one."""
         if arrays.labels is None:
             return "labels only"
         if arrays.weights is not None:
@@ -229,7 +229,7 @@ class DL85:
     name, package = "DL8.5", "pydl8.5"
 
     def refuses(self, case: Case, arrays: Arrays) -> str | None:
-        """What it has no argument for."""
+        """Say why the solver has no argument for a case; None if it has one."""
         if arrays.labels is None:
             return "labels only, without a slow Python error function"
         if case.penalty:

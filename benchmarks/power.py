@@ -106,7 +106,7 @@ def covariance(scores: np.ndarray, groups) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Difference:
-    """What a closed test asks of an estimate."""
+    """Estimate with the attributes that a closed test needs."""
 
     value: float
     standard_error: float
@@ -143,7 +143,7 @@ def difference(run: dict, a: int, b: int, kind: str = LIBRARY) -> Difference:
 
 
 def verdict(run: dict) -> dict[str, bool]:
-    """What a verdict against the control says."""
+    """Return the claims of a verdict against the control."""
     names = ["tree", *(f"arm {k}" for k in range(run["theta"].shape[1] - 1))]
 
     def between(a: str, b: str) -> Difference:

@@ -54,7 +54,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What the table calls it."""
+        """Name in the table."""
         kind = "binary" if self.binary else "continuous"
         return f"{kind} {self.n:,} x {self.p}, {self.arms} arms, depth {self.depth}"
 

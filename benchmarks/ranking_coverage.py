@@ -32,7 +32,7 @@ TAIL = 1.5  # of the logarithm: one in a hundred costs ten times the mean
 
 
 def cells() -> list[Cell]:
-    """What is simulated; half of the rows judge."""
+    """List the settings to simulate; half of the rows judge."""
     none = Cell("no effect, 300 judge", 600, effects=no_effect)
     some = Cell("effects, 300 judge", 600, effects=linear_effects)
     return [
@@ -49,7 +49,7 @@ def cells() -> list[Cell]:
 
 
 def costs(X: np.ndarray, n_arms: int) -> np.ndarray:
-    """What each treatment costs each person: nothing for the first, then dearer and dearer."""
+    """Return each treatment's cost for each person: zero for the first, then rising."""
     return np.outer(1 + 0.5 * np.tanh(X[:, 3]), np.arange(n_arms))
 
 

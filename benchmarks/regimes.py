@@ -49,12 +49,12 @@ class _People:
         self.first = pd.DataFrame({"B": base, "C1": self.c1, "L1": self.l1})
 
     def after(self, a1) -> tuple[np.ndarray, pd.DataFrame]:
-        """What the first treatment brings, and what is known then."""
+        """Return the outcome of the first treatment, and the covariates known then."""
         self.c2 = 0.5 * self.l1 + a1 * self.effect + self.rng.normal(size=len(self.l1))
         return self.l1 + a1 * self.c1 * self.effect + self.l2, pd.DataFrame({"C2": self.c2, "L2": self.l2})
 
     def end(self, a2) -> np.ndarray:
-        """What the second treatment brings."""
+        """Return the outcome of the second treatment."""
         return a2 * self.c2 * self.effect + self.l3
 
 
@@ -109,7 +109,7 @@ def crossed_value(regime: TreatmentRegime, seed) -> float:
 
 @dataclass(frozen=True)
 class Cell:
-    """What is simulated how: ``wrong`` are pairs of a model and a stage."""
+    """Settings of a simulation: ``wrong`` are pairs of a model and a stage."""
 
     kind: str
     n: int

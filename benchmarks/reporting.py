@@ -39,7 +39,7 @@ def revision() -> str:
 
 
 def machine() -> dict[str, str]:
-    """What a reader must know to compare figures."""
+    """Describe the machine, for readers who compare figures."""
     import numba
     import numpy
 

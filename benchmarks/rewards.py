@@ -1,4 +1,4 @@
-"""What doubly robust rewards of a large study cost with the default learners: seconds and peak memory.
+"""Cost of doubly robust rewards of a large study with the default learners: seconds and peak memory.
 
     python benchmarks/rewards.py [--rows 1000000] [--arms 2] [--cluster-size 1] [--weighted] [--binary]
 

@@ -86,7 +86,7 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """What is simulated."""
+    """List the settings to simulate."""
     return [
         Cell("no effect, Gamma 1, n=500", 500, 1.0, effects=False),
         Cell("no effect, Gamma 1.5, n=500", 500, 1.5, effects=False),
@@ -175,7 +175,7 @@ def cross_fitted(cell: Cell, rng, population: dict, seed: int):
 
 
 def one_run(cell: Cell, population: dict, seed: int) -> dict:
-    """What the intervals of one study say, and whether it is true."""
+    """Compare the intervals of one study with the truth."""
     rng = np.random.default_rng([seed, sum(map(ord, cell.name))])
     own: Any
     if cell.cross_fitted:

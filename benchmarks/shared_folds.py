@@ -56,7 +56,7 @@ def draw_study(n: int, draw: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def judged(n: int, models: dict, draw: int) -> dict:
-    """What one way says of a draw, and whether it is true of the rules that were judged."""
+    """Evaluate a draw in one way, and compare with the truth of the rules that were judged."""
     Y, T, X = draw_study(n, draw)
     tree = DRPolicyTree(max_depth=1, min_samples_leaf=20, direction="maximize", random_state=draw, **models)
     start = time.process_time()

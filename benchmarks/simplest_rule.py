@@ -122,7 +122,7 @@ class Fits:
         return self.judged[asked]
 
     def simplest(self) -> dict[str, dict]:
-        """What every setting of the fewest leaves and of columns that recur comes to, at the depth that was chosen."""
+        """Evaluate every setting of the fewest leaves and of columns that recur, at the depth that was chosen."""
         depth = self.auto.max_depth_
         if not depth:
             return dict.fromkeys(SETTINGS, self(0))
@@ -167,7 +167,7 @@ class Fits:
 
 
 def one_run(cell: Cell, draw: int) -> dict:
-    """What every setting comes to on one draw."""
+    """Evaluate every setting on one draw."""
     fits = Fits(cell, draw)
     found = {f"{measure}: {rule}": got[measure] for rule, got in fits.simplest().items() for measure in MEASURES}
     for least, depth, got in fits.least_gains():

@@ -1,4 +1,4 @@
-"""What starting costs: imports, help, and the first tree of a kind of problem, without and with kernels on disk.
+"""Cost of starting: imports, help, and the first tree of a kind of problem, without and with kernels on disk.
 
     python benchmarks/startup.py [--runs 3] [--only "depth 3"] [--results startup.md]
     python benchmarks/startup.py --at-once 8

@@ -41,13 +41,13 @@ def people(n: int, of_study: bool, rng: np.random.Generator, shift: float = 1.0)
 
 
 def effect(X: np.ndarray) -> np.ndarray:
-    """What the treatment adds to the outcome."""
+    """Return the treatment's effect on the outcome."""
     return 0.8 * X[:, 0] - 0.4 * X[:, 1]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is simulated how."""
+    """Settings of a simulation."""
 
     wrong: tuple[str, ...] = ()
     size: float = 1.0

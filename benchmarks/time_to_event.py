@@ -156,7 +156,7 @@ WRONG = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What is simulated how."""
+    """Settings of a simulation."""
 
     design: str
     n: int

@@ -64,7 +64,7 @@ def swapped(rng):
 
 
 def mediator(rng):
-    """What the treatment works through, among the covariates."""
+    """Draw a study with a mediator of the treatment among the covariates."""
     study = draw(rng)
     drug = (study["T"] == "drug").to_numpy()
     M = 1.0 * drug + rng.normal(size=300)

@@ -1,4 +1,4 @@
-"""What the parts called near_ties share: the other trees that do as well on the same rows."""
+"""Shared code of the parts called near_ties: the other trees that do as well on the same rows."""
 
 from __future__ import annotations
 

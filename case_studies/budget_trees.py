@@ -1,4 +1,4 @@
-"""What the parts called budgets share: half of the people chooses trees within limits, the other half judges them."""
+"""Shared code of the parts called budgets: half of the people chooses trees within limits, the other half judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What studies of decisions with stated costs share: columns left out of the tree, held-out costs, errors by group.
+"""Shared code of studies of decisions with stated costs: columns left out, held-out costs, errors by group.
 
 A tree decides yes or no for everybody; a cost table says what each kind of mistake costs. Values for people who did not
 choose the tree come from cross-fitting over five folds, repeated with other folds, with the variance "N + b" of
@@ -56,7 +56,7 @@ class Decisions:
         return CostSensitiveTreeClassifier(dict(self.costs), **options)
 
     def losses(self, decided: np.ndarray) -> np.ndarray:
-        """What everybody's decision costs, (n,)."""
+        """Return the cost of everybody's decision, (n,)."""
         missed, alarm = self.costs[1, 0], self.costs[0, 1]
         return np.where(self.y == decided, 0.0, np.where(self.y == 1, missed, alarm))
 
@@ -93,7 +93,7 @@ class Decisions:
         return repeated_estimate([self._rate_gap(d, truth, a, b) for d in decided], FOLDS)
 
     def rate_gap_change(self, first: np.ndarray, second: np.ndarray, truth: int, a: np.ndarray, b: np.ndarray):
-        """That difference under one rule less that under another, paired: both rules judge the same people."""
+        """Gap of rates under one rule less that under another, paired: both rules judge the same people."""
         pairs = zip(*np.broadcast_arrays(first, second), strict=True)
         parts = [[self._rate_gap(d, truth, a, b) for d in pair] for pair in pairs]
         return repeated_estimate([_difference(i, j) for i, j in parts], FOLDS)
@@ -179,7 +179,7 @@ def exclusions(study, task: Decisions, without: Mapping[str, tuple[str, ...]], r
 
 
 def show_exclusions(study, task: Decisions, without: Mapping[str, tuple[str, ...]], unit: str) -> dict[str, np.ndarray]:
-    """What each exclusion costs, as a table and a picture; held-out decisions of every exclusion, ``"nothing"`` too."""
+    """Show each exclusion's cost as a table and a picture; return held-out decisions of each, ``"nothing"`` too."""
     table, decided = exclusions(study, task, without, 2 if study.quick else REPEATS)
     study.table(table, "exclusions", digits=2)
     draw_exclusions(study, table, "exclusions", "What leaving columns out costs", f"{unit} per 100 people")
@@ -187,7 +187,7 @@ def show_exclusions(study, task: Decisions, without: Mapping[str, tuple[str, ...
 
 
 def show_depths(study, task: Decisions, without: Mapping[str, tuple[str, ...]], depths: tuple[int, ...]) -> None:
-    """What each exclusion costs these people, per 100, at other depths: exact trees on both sides of the difference."""
+    """Show each exclusion's cost per 100 people at other depths: exact trees on both sides of the difference."""
     rows = {}
     for depth in depths:
         study.step(f"exclusions at depth {depth}")

@@ -1,4 +1,4 @@
-"""What it costs to treat equal shares of groups that the tree does not see, as the parts "parity" of two studies ask.
+"""Cost of treating equal shares of groups that the tree does not see, for the parts "parity" of two studies.
 
 Public interface used: PolicyTree.
 """
@@ -44,12 +44,12 @@ class Shares:
 
     @property
     def X(self) -> pd.DataFrame:
-        """What the tree may ask about."""
+        """Columns that the tree may ask about."""
         return self.task.X.drop(columns=list(self.unseen))
 
 
 def costs_of(task: Decisions) -> np.ndarray:
-    """What the decisions 0 and 1 cost everybody, (n, 2)."""
+    """Return the costs of the decisions 0 and 1 for everybody, (n, 2)."""
     everybody = np.zeros(len(task.y), dtype=int)
     return np.column_stack([task.losses(everybody), task.losses(everybody + 1)])
 

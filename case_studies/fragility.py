@@ -1,4 +1,4 @@
-"""What the parts called fragility share: a rule on unseen rows, hidden confounding, resamples, optimism."""
+"""Shared code of the parts called fragility: a rule on unseen rows, hidden confounding, resamples, optimism."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def of_people(function, model, data: Study | dict, **options):
 
 
 def show_optimism(study, model, data: Study | dict, *, n_repeats: int = 2, cv: int = 5):
-    """What rules seem to be worth on the rows that chose them; returns the table of held-out values."""
+    """Show the apparent value of rules on the rows that chose them; return the table of held-out values."""
     table = of_people(
         cross_val_policy_value, model, data, cv=cv, n_repeats=n_repeats,
         progress=lambda done, total: study.step(f"held-out values: refit {done} of {total}"),

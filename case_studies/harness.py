@@ -1,4 +1,4 @@
-"""What every case study needs: where its data are, progress, and numbers that are printed, kept and quotable."""
+"""Harness of every case study: where its data are, progress, and numbers that are printed, kept and quotable."""
 
 from __future__ import annotations
 

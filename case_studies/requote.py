@@ -70,7 +70,7 @@ def numbers(text: str) -> list[str]:
 
 
 def printed(folder: Path) -> str:
-    """What all scripts of a study printed, at published settings too."""
+    """Read the output of all scripts of a study, at published settings too."""
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted((folder / "results").rglob("*.txt")))
 
 

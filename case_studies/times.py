@@ -1,4 +1,4 @@
-"""What studies of times to an event share: follow-up by arm, curves, careless answers beside, horizons, who was lost.
+"""Shared code of studies of times to an event: follow-up by arm, curves, careless answers, horizons, who was lost.
 
 ``data`` is a :class:`policytree.Study` whose outcome is a ``TimeToEvent``; it counts as the restricted mean (RMST).
 """

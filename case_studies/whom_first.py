@@ -1,4 +1,4 @@
-"""What studies that ask whom to treat first share."""
+"""Shared code of studies that ask whom to treat first."""
 
 from __future__ import annotations
 

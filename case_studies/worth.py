@@ -1,4 +1,4 @@
-"""What studies of treatments that cost money share: the price of a result, and trees as the worth of a result moves.
+"""Shared code of studies of treatments that cost money: the price of a result, and trees as its worth moves.
 
 ``gained`` and ``paid`` are doubly robust rewards, a column per treatment: results a person (such as test points), and
 dollars a person. A result is worth so many dollars; that is an assumption, so it is moved.

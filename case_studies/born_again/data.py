@@ -39,7 +39,7 @@ QUALITY = {
 
 
 def names(study) -> list[str]:
-    """Which data sets this run takes."""
+    """Return the data sets of this run."""
     return [name for name in NAMES if not study.quick or name in QUICK]
 
 

@@ -58,7 +58,7 @@ def cells(ensemble: TreeEnsemble) -> int:
 
 
 def pruned(forest: TreeEnsemble) -> dict:
-    """What pruning leaves of one forest."""
+    """Prune one forest; return its size before and after."""
     found = prune_ensemble(forest, time_limit=LIMIT)
     return {"trees": len(forest.trees), "trees left": found.trees, "no fewer than": found.trees_bound,
             "proved": found.trees == found.trees_bound, "leaves": forest.n_leaves,

@@ -41,7 +41,7 @@ def fitted_of(data: Study, **options) -> RewardEstimator:
 
 
 def show_effects(study, clinic: Study, trial: Study) -> None:
-    """What hormone therapy adds, by analysis, in the records and in the trial; and by how much the two differ."""
+    """Show the effect of hormone therapy, by analysis, in the records and in the trial; and how far the two differ."""
     rows, kept, horizons = [], {}, HORIZONS[:1] if study.quick else HORIZONS
     for horizon in horizons:
         for source, given in (("rotterdam", clinic), ("gbsg", trial)):

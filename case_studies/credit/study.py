@@ -1,7 +1,7 @@
 """Credit: whom to lend to if a bad loan costs more than a lost customer, and what doing without some columns costs.
 
-Public interface used: CostSensitiveTreeClassifier, near_ties. What both studies of
-decisions share is in ../decisions.py.
+Public interface used: CostSensitiveTreeClassifier, near_ties. Code shared by both studies of decisions is in
+../decisions.py.
 """
 
 from __future__ import annotations

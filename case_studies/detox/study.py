@@ -65,7 +65,7 @@ def interviews(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_study(rows: pd.DataFrame, outcome: str, every: bool = False) -> Study:
-    """What is fitted: arms were drawn one to one; people are kept together; race and time are adjusted for only.
+    """Make the study: arms were drawn one to one; people are kept together; race and time are adjusted for only.
 
     Rows without an outcome are weighted for, unless ``every`` row has one.
     """
@@ -95,7 +95,7 @@ def show_people(study, frame: pd.DataFrame) -> None:
 
 
 def show_effects(study, frame: pd.DataFrame, half_years: pd.DataFrame) -> dict[str, RewardEstimator]:
-    """What the clinic changes, by analysis, and if those who were not seen differ as much as they can."""
+    """Show the clinic's effects, by analysis, and if those who were not seen differ as much as they can."""
     study.heading("2. What the clinic changes, percentage points")
     rows, kept = [], {}
     for outcome, data in (("linked", frame), ("readmitted", half_years)):

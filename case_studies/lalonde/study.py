@@ -84,7 +84,7 @@ def load(study, name: str) -> Sample:
 
 
 def effects(rewards: pd.DataFrame) -> np.ndarray:
-    """What training adds to everybody's earnings, dollars."""
+    """Return training's effect on everybody's earnings, dollars."""
     return (rewards[TRAIN] - rewards["control"]).to_numpy()
 
 
@@ -94,7 +94,7 @@ def labels(effect: np.ndarray) -> np.ndarray:
 
 
 def weights(sample: Sample, label: np.ndarray) -> np.ndarray:
-    """What a wrong prediction costs for every man: by his label and age, scaled to 1 .. 100."""
+    """Return the cost of a wrong prediction for every man: by his label and age, scaled to 1 .. 100."""
     table = row_costs(sample.everything, COSTS, scale=(1, 100))
     return table.to_numpy()[np.arange(len(label)), label]
 

@@ -55,7 +55,7 @@ def people() -> Study:
 
 
 def show_check(study, data: Study, raw: pd.DataFrame) -> None:
-    """What is suspicious before anything is fitted, and what a careless choice of covariates would have met."""
+    """Show the check of the table before any fit, and of a careless choice of covariates."""
     study.heading("1. The people, and a check of the table")
     Y, T = rows_of(data).values()
     groups = Y.groupby(T)
@@ -144,7 +144,7 @@ def show_tree(study, data: Study, fitted: RewardEstimator) -> None:
 
 
 def leaf_effects(honest, data: Study) -> pd.DataFrame:
-    """What quitting adds in every leaf of a tree that these people did not choose, with Bonferroni's intervals."""
+    """Estimate the effect of quitting in every leaf of a tree that others chose, with Bonferroni's intervals."""
     tree, X = honest.estimator, data.X.iloc[honest.rows]
     leaf_of = tree.apply(X)
     gross = honest.rewards - pd.Series({SMOKE: WORTH}).reindex(honest.rewards.columns, fill_value=0.0)
@@ -170,7 +170,7 @@ def path_to(tree, leaf: int) -> str:
 
 
 def show_values(study, data: Study) -> None:
-    """What the rules are worth for people who did not choose them."""
+    """Show the value of the rules for people who did not choose them."""
     study.heading("5. Held-out value of rules (kilograms gained, plus the price where somebody smokes on)")
     done = cross_val_policy_value(
         *priced(data), random_state=0, **({"cv": 2, "n_repeats": 1} if study.quick else {}),

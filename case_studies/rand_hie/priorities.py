@@ -59,7 +59,7 @@ def _show_order(study, visits: HeldOutRewards, X: pd.DataFrame) -> None:
 def _show_budgets(study, visits: HeldOutRewards, spending: HeldOutRewards) -> None:
     study.heading("6. What a dollar buys: visits over the 95% plan for all, where what a plan spends is estimated too")
     # Plans go by what each insurance plan costs on average: predictions by person are mostly noise, and who looks cheap
-    # by them is not. What is spent is read off the scores in any case.
+    # by them is not. Spending is read off the scores in any case.
     average = spending.outcomes.mean()
     study.show(
         "Predicted spending, dollars a person-year: " + ", ".join(f"{k} {v:.0f}" for k, v in average.items()) + ".\n"
@@ -97,7 +97,7 @@ def _show_budgets(study, visits: HeldOutRewards, spending: HeldOutRewards) -> No
 
 
 def _show_noise(study, visits: HeldOutRewards, spending: HeldOutRewards, frame: pd.DataFrame) -> None:
-    """What makes the curve's steps, and why plans do not go by each person's own predicted spending."""
+    """Show the cause of the curve's steps, and why plans do not go by each person's own predicted spending."""
     scores = spending.rewards.to_numpy()
     row, plan = divmod(int(scores.argmax()), scores.shape[1])
     somebody, largest = frame.iloc[row], scores[row, plan]

@@ -67,7 +67,7 @@ def smallest_leaf(study) -> int:
 
 
 def tree_of_all(study, price: float) -> tuple[dict, DRPolicyTree]:
-    """What a tree is fitted to if a visit is worth so many dollars, all person-years, and that tree, of depth two."""
+    """Fit a tree of depth two to all person-years if a visit is worth so many dollars; return its data and the tree."""
     dataset, _, frame = persons(study)
     outcome = price * frame["visits"] - frame["spending"]
     data = {"Y": outcome, "T": frame["plan"], **tables(dataset, frame), "groups": frame["household"]}

@@ -1,7 +1,7 @@
 """Recidivism: whom to supervise if mistakes cost, without race, sex and age, and what leaving them out costs.
 
-Public interface used: CostSensitiveTreeClassifier, near_ties. What both studies of
-decisions share is in ../decisions.py; other prices of mistakes, and Broward County, are in others.py.
+Public interface used: CostSensitiveTreeClassifier, near_ties. Code shared by both studies of decisions is in
+../decisions.py; other prices of mistakes, and Broward County, are in others.py.
 """
 
 from __future__ import annotations

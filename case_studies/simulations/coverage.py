@@ -40,7 +40,7 @@ def true_value(table, X: pd.DataFrame, means: np.ndarray) -> float:
 
 
 def one_run(design: Design, n: int, seed: int, told: bool = False) -> list[dict]:
-    """What every procedure's intervals say of one draw, and whether it is true; the arms' chances are told or not."""
+    """Compare every procedure's intervals with the truth of one draw; the arms' chances are told or not."""
     data = design.draw(n, np.random.default_rng([seed, n]))
     everybody = design.covariates(POPULATION, np.random.default_rng(1))
     X, means = design.table(everybody), design.means(everybody)

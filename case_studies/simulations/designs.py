@@ -160,5 +160,5 @@ class Truth:
         return float(self.means[np.arange(len(arms)), arms].mean())
 
     def regret(self, arms: np.ndarray) -> float:
-        """What the best tree would bring the same rows more; fewer arms than rows are of the first rows."""
+        """Return the best tree's value on these rows less the arms'; fewer arms than rows are of the first rows."""
         return self.value(self.best[: len(arms)]) - self.value(arms)

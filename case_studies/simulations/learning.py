@@ -29,7 +29,7 @@ AHEAD = {"greedy": 1, "hybrid": 2}
 
 @dataclass(frozen=True)
 class Plan:
-    """What one run does.
+    """Settings of one run.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Plan:
     costly_runs: int | None = None
 
     def of_run(self, run: int) -> Plan:
-        """What one run does of the plan."""
+        """Return the part of the plan for one run."""
         if self.costly_runs is None or run < self.costly_runs:
             return self
         return replace(self, depths=tuple(depth for depth in self.depths if depth < 3), default=False)

@@ -9,7 +9,7 @@ PUBLISHED = 85  # binary features
 
 
 def main(study) -> None:
-    """What the table is, and its lines of Figs. 14 and 16."""
+    """Describe the table, and draw its lines of Figs. 14 and 16."""
     study.heading(f"COMPAS-2016: depth {scaling.DEPTH}, price 1/32 of a leaf, at most {scaling.LIMIT} s")
     features = scaling.compas_2016(study.data_dir).iloc[:, :-1]
     study.show(

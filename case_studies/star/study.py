@@ -79,7 +79,7 @@ def shares(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_study(frame: pd.DataFrame) -> Study:
-    """What is fitted: schools are kept together; race is adjusted for, and no tree may ask about it."""
+    """Make the study: schools are kept together; race is adjusted for, and no tree may ask about it."""
     return Study(
         frame.join(shares(frame).add_prefix("chance of ")), treatment="class", outcome=MayBeMissing("points"),
         direction="maximize", confounders=["black"], cluster="school",

@@ -1,4 +1,4 @@
-"""Which blood values to order: liver patients of Andhra Pradesh, tests with prices, errors with prices."""
+"""Choice of blood values to order: liver patients of Andhra Pradesh, tests with prices, errors with prices."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def show(study) -> None:
 
 
 def orders(tree, X: pd.DataFrame, y: np.ndarray) -> pd.DataFrame:
-    """What is ordered for whom: a line for every leaf, the laboratory runs on the way and their bill."""
+    """List the orders by leaf: the laboratory runs on the way and their bill."""
     leaf, bill = tree.apply(X), laboratory_bill(tree, X)
     rows = []
     for node, rule in to_rules(tree.tree_).iterrows():
@@ -99,7 +99,7 @@ def held_out(study, models: dict, X: pd.DataFrame, y: np.ndarray) -> None:
 
 
 def dollars(model, X: pd.DataFrame, y: np.ndarray, fold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What errors and tests cost each person; tests by the runs that were paid for, whatever the model thought."""
+    """Return the costs of errors and tests for each person; tests by the runs paid for, whatever the model's prices."""
     errors, tests = np.zeros(len(y)), np.zeros(len(y))
     for k in range(fold.max() + 1):
         out = fold == k
@@ -111,7 +111,7 @@ def dollars(model, X: pd.DataFrame, y: np.ndarray, fold: np.ndarray) -> tuple[np
 
 
 def laboratory_bill(tree, X: pd.DataFrame) -> np.ndarray:
-    """What the tests on everybody's way cost when a run is paid for once."""
+    """Return the cost of the tests on everybody's way when a run is paid for once."""
     run_of = {column: run for run, columns in RUNS.items() for column in columns}
     bill, paid = np.zeros(len(X)), [set() for _ in range(len(X))]
     path = tree.decision_path(X).tocoo()

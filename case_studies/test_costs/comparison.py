@@ -61,7 +61,7 @@ def smallest_leaf(n_rows: int) -> float:
 
 
 def measures(tree: LowCostTreeClassifier, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """What a tree is judged by, on held-out rows."""
+    """Measure a tree on held-out rows."""
     return {"AUC": area(y, tree.predict_proba(X)), "expected_cost": tree.measurement_cost(X).mean(),
             "nodes": tree.tree_.node_count}  # fmt: skip
 

@@ -20,7 +20,7 @@ from policytree.datasets.files import has_package, packaged_frame
 from policytree.exceptions import SearchWarning
 
 DEPTHS, LIMIT = (3, 4), 60.0
-# What a wrong class costs by the true class, at three levels, and what a test costs, in the order of the columns: from
+# Costs of a wrong class by the true class, at three levels, and of a test, in the order of the columns: from
 # AlgTUDelft/pystreed (MIT), data/cost-sensitive; the tables are UCI's. Columns without a price are left out there, too.
 LEVELS = ("low", "middle", "high")
 MISTAKES = {

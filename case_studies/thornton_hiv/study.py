@@ -48,7 +48,7 @@ def usable(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_study(frame: pd.DataFrame, outcome: str) -> Study:
-    """What is fitted: villages are kept together, since neighbours share a centre and what they hear."""
+    """Make the study: villages are kept together, since neighbours share a centre and news."""
     return Study(
         frame, treatment="offer", outcome=outcome, direction="maximize", covariates=["distance", "age"],
         cluster="village",
@@ -61,7 +61,7 @@ def net(frame: pd.DataFrame, worth: float) -> pd.Series:
 
 
 def show_offers(study, frame: pd.DataFrame, rewards: dict[str, pd.DataFrame]) -> None:
-    """What every offer brings and costs, per person offered, with intervals by village."""
+    """Show every offer's gain and cost per person offered, with intervals by village."""
     study.heading("1. The offers: share that learnt the result, and dollars paid per person offered")
     rows = {}
     for offer, part in frame.groupby("offer"):

@@ -15,7 +15,7 @@ KEPT = Path(__file__).parent / "results" / "trials.csv"
 
 @dataclass(frozen=True)
 class Publication:
-    """What a trial's own report says.
+    """Result in a trial's own report.
 
     Attributes
     ----------

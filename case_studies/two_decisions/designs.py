@@ -44,14 +44,14 @@ class People:
         return responds, pd.DataFrame({"severity": self.later})
 
     def means(self, drug: np.ndarray) -> np.ndarray:
-        """What the second line brings on average who has not responded, (n, 3) in the order of ``SECOND``."""
+        """Return the mean outcomes of the second line without a response, (n, 3) in the order of ``SECOND``."""
         severe = self.later > 0
         more = np.where(severe, -0.5, np.where(drug, 1.2, 0.2))
         switch = np.where(severe, 1.0, 0.0)
         return np.column_stack([more, np.full(len(drug), -0.3), switch])
 
     def end(self, drug: np.ndarray, second: np.ndarray, responds: np.ndarray) -> np.ndarray:
-        """What the second line brings; nothing to those who had responded."""
+        """Return the outcome of the second line; zero for those who had responded."""
         own = self.means(drug)[np.arange(len(drug)), second] + self.rng.normal(size=len(drug))
         return np.where(responds, 0.0, own)
 

@@ -31,7 +31,7 @@ def right(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def columns(genes: bool) -> list[str]:
-    """What a rule may ask for."""
+    """Return the columns that a rule may ask for."""
     return [*CLINICAL, *(GENES if genes else ())]
 
 
@@ -200,7 +200,7 @@ def learnt(frame: pd.DataFrame, way: str, draw: int) -> list[dict]:
 
 
 def show_logged(study, frame: pd.DataFrame) -> None:
-    """What is learnt from logged treatments, by the truth, over draws; and whether held-out intervals hold it."""
+    """Compare learning from logged treatments with the truth, over draws; and whether held-out intervals hold it."""
     draws = 2 if study.quick else DRAWS
     study.heading(f"4. Learnt from logged treatments only: per cent right in other hospitals ({draws} draws)")
     study.show(f"A simulation on real people: treatments are drawn, by lot or by doctors of whom {100 * FOLLOWED:.0f}% "

@@ -91,7 +91,7 @@ def same_errors(table: pd.DataFrame) -> str:
 
 
 def show_prices(study, wide: pd.DataFrame) -> None:
-    """What weights cost, as ratios within this run."""
+    """Show the cost of weights, as ratios within this run."""
     study.show("Seconds at q = 50 and with log-normal weights, as multiples of q = 0:")
     base = wide.xs("0", level="q")
     rows = []

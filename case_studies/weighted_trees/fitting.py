@@ -35,7 +35,7 @@ def timed(model, *args, **kwargs) -> float:
 
 
 def guessed(reference, X, y, weight=None) -> tuple[Guesses, float]:
-    """What a reference model guesses from these rows, for every search that is compared; and the seconds it took."""
+    """Return a reference model's guesses from these rows, for every search that is compared; and its seconds."""
     first = OptimalTreeClassifier(max_depth=1, guesses=reference)
     seconds = timed(first, X, y, sample_weight=weight)
     return first.guesses_, seconds

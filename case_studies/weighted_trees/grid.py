@@ -153,7 +153,7 @@ def one_cell(X, y, train, test, price, depth, made, limit) -> dict:
 
 
 def show_depths(study, fits: pd.DataFrame) -> None:
-    """What a depth limit costs: test accuracy of each depth less that of none, in pairs of equal folds and prices.
+    """Show the cost of depth limits: test accuracy of each less that of none, in pairs of equal folds and prices.
 
     Pairs of one data set share rows, so that each data set counts once, and the interval is over data sets. Spiral,
     a hundred points made to need depth, stands alone.

@@ -44,7 +44,7 @@ def main(study) -> None:
 
 
 def covariates(frame: pd.DataFrame) -> pd.DataFrame:
-    """What was known before the training."""
+    """Drop the columns that were not known before the training."""
     return frame.drop(columns=list(LATER))
 
 

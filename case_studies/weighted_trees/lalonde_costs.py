@@ -70,7 +70,7 @@ def root_of(model) -> str:
 
 
 def show_agreement(study, y, weights, found, depth) -> None:
-    """What a tree found under one reading is worth under another, and how often they say the same."""
+    """Show the accuracy of a tree found under one reading by another, and how often their predictions agree."""
     rows = []
     for (name, rounded), predicted in found.items():
         if not rounded:

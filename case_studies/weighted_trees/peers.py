@@ -57,7 +57,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; ``predicted`` for the rows of X and ``held_out`` for those of X_test, None without a tree."""
+    """Answer of a solver; ``predicted`` for the rows of X and ``held_out`` for those of X_test, None without a tree."""
 
     seconds: float
     proved: bool

@@ -1,4 +1,4 @@
-"""What McTavish et al. (2022) print: Tables 4 to 7, trees and rules of Table 8, in two files beside this one."""
+"""Results printed by McTavish et al. (2022): Tables 4 to 7, trees and rules of Table 8, in two files beside this."""
 
 from __future__ import annotations
 

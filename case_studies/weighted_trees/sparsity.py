@@ -36,7 +36,7 @@ REFERENCE = (30, 2)  # trees, and their depth
 
 @dataclass(frozen=True)
 class Settings:
-    """What differs between a run of minutes and the paper's."""
+    """Settings that differ between a run of minutes and the paper's."""
 
     folds: int = FOLDS
     penalties: tuple[float, ...] = PENALTIES

@@ -9,8 +9,8 @@
 all), ``:table:`` says which table of the file (default: the first, 0), ``:mark:`` a text whose rows are set in bold,
 ``:grouped:`` writes the first column once, as a line above the rows that share it, ``:sweeps:`` shows the ends of the
 sweeps of `scaling.csv`. Below the table stand the file, the date and the machine
-that its head names, and the command. A CSV file is taken too. What does not exist is an error: results that move are
-noticed.
+that its head names, and the command. A CSV file is taken too. A missing file, row or column is an error: results that
+move are noticed.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def csv_table(path: Path) -> Table:
 
 
 def facts(text: str) -> dict[str, str]:
-    """What the head of a Markdown file says of its run."""
+    """Read the facts about a run from the head of its Markdown file."""
     lines = re.findall(r"^- (\w+): (.*(?:\n  .*)*)", text, re.MULTILINE)
     return {name: " ".join(value.split()) for name, value in lines if name in FACTS}
 

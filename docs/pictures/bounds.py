@@ -1,4 +1,4 @@
-"""What a few solved cuts of the root say about all the others."""
+"""Picture of the bounds that a few solved cuts of the root give for all the others."""
 
 import example_tables as tables
 import matplotlib.pyplot as plt

@@ -36,7 +36,7 @@ def side(sums_by_code: np.ndarray) -> float:
 
 
 def by_first_cut(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is gained at most left and right of every cut of the first column."""
+    """Return the largest gains left and right of every cut of the first column."""
     left = np.array([side(table[: cut + 1].sum(axis=0)) for cut in range(CUTS - 1)])
     right = np.array([side(table[cut + 1 :].sum(axis=0)) for cut in range(CUTS - 1)])
     return left, right

@@ -69,6 +69,8 @@ class DRPolicyTree(NotebookView, SearchArguments):
         The rewards that the tree is found for: doubly robust ones, or "ipw", "regression", "matching" and whatever else
         :class:`RewardEstimator` knows as ``method``, made in the same way on the same rows. Values, also those that
         choose the depth, are doubly robust in any case: how a tree was found is one question, what it is worth another.
+        With "regression" give ``max_depth`` a number: predictions for rows that learn come from outcomes of rows that
+        judge, so that "auto" still finds splits where there are none.
     max_depth : int, "auto" or None, default "auto"
         Largest number of splits on a path; "auto": from 0 to 3, chosen by the cross-validated value of trees on the
         rows of ``fit``; None: no limit.

@@ -179,7 +179,10 @@ class About:
             self,
             outcome=(of_outcome.text or name) + (f" = {of_outcome.of(met)}" if met else ""),
             unit=self.unit or of_outcome.unit,
-            **{role: said(getattr(self, role)) for role in ("treatment", "cluster", "weights", "instrument")},
+            treatment=said(self.treatment),
+            cluster=said(self.cluster),
+            weights=said(self.weights),
+            instrument=said(self.instrument),
             strata=tuple(map(said, self.strata)),
             labels=complete(given, table, {*own, *others}),
         )

@@ -122,7 +122,7 @@ def test_a_design_says_it_before_the_tree(repeated, tmp_path):
     assert "Warning: died looks like an event whose time, or the time without it, is in time" in words
     assert "Warning: patient holds 150 ids in 300 rows" in words
     assert "control Obs, taken by its name" in words
-    # What was said in the design, or taken there, is no question any more.
+    # Columns that the design names, or takes, are no question any more.
     table = pd.read_csv(repeated).iloc[:200]
     table.to_csv(tmp_path / "new.csv", index=False)
     code, out, err = run("evaluate", tmp_path / "out" / "tree.json", tmp_path / "new.csv", "--cluster", "patient")
@@ -146,7 +146,7 @@ def test_strata_reach_the_folds_and_the_report(csv, tmp_path):
 
 
 def test_a_file_is_checked_like_the_frame_it_was_written_from(tmp_path):
-    """What pandas holds as objects, booleans or nullable numbers is the same column after a CSV file."""
+    """Columns of objects, booleans or nullable numbers in pandas are the same after a CSV file."""
     rng = np.random.default_rng(0)
     frame = trial()
     n = len(frame)

@@ -1,4 +1,4 @@
-"""What the command line says of hidden confounders: of what, when, and when not."""
+"""The command line's sentences on hidden confounders: of which estimates, when, and when not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``policytree design`` prints and writes, and what its options mean."""
+"""Output, files and options of ``policytree design``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-# What a whole run prints and writes
+# Output and files of a whole run
 
 
 def test_design_writes_every_file_and_names_it(designed):
@@ -155,7 +155,7 @@ def test_other_files_give_the_same_study(tmp_path, csv, ending):
     assert first.covariates == second.covariates == ("age", "income", "region", "clinic")
 
 
-# What the options mean
+# Meaning of the options
 
 
 def test_none_is_an_arm_but_no_number(tmp_path):

@@ -66,7 +66,7 @@ print(json.dumps(out))
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """What a process says of each mistake, and what it has imported by then."""
+    """Message of each mistake, and the modules imported by then."""
     folder = tmp_path_factory.mktemp("mistakes")
     trial().to_csv(folder / "trial.csv", index=False)
     arguments = json.dumps({name: arguments for name, (arguments, _) in MISTAKES.items()})

@@ -1,4 +1,4 @@
-"""What the command line refuses: one sentence that names the remedy, exit code 2, and nothing written."""
+"""Refusals of the command line: one sentence that names the remedy, exit code 2, and nothing written."""
 
 from __future__ import annotations
 

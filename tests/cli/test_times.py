@@ -193,7 +193,7 @@ def test_rows_without_an_outcome_stay_if_they_are_weighted(tmp_path):
     assert json.loads((tmp_path / "out" / "tree.json").read_text())["design"]["missing_outcome"] == "weight"
 
 
-# What is refused
+# Refusals
 
 
 REFUSED = {

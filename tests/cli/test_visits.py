@@ -106,7 +106,7 @@ def test_it_learns_what_python_learns(designed):
 
 
 def by_hand(folder) -> pd.Series:
-    """What rule.py gives every row of the table, from histories that are made here."""
+    """Apply rule.py to every row of the table, from histories that are made here."""
     space: dict = {}
     exec((folder / "rule.py").read_text(), space)
     frame, out = visits(), []

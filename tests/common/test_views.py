@@ -1,4 +1,4 @@
-"""What consoles and notebooks show of results: sentences and tables; no dump of a dataclass, no markup of names."""
+"""Results in consoles and notebooks: sentences and tables; no dump of a dataclass, no markup of names."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Draw:
         self.features = tuple(Feature(f"x{j}", *kind) for j, kind in enumerate(kinds))
 
     def _limits(self) -> list:
-        """What to ask for: ("budget", None, spend) and ("max_share" | "min_share", arm, share)."""
+        """Draw limits: ("budget", None, spend) and ("max_share" | "min_share", arm, share)."""
         rng, spend = self.rng, np.average(self.costs, axis=0, weights=self.weight)
         asked = []
         if rng.random() < 0.7:
@@ -166,7 +166,7 @@ def test_amounts_without_few_decimals_keep_the_promise(seed):
 
 
 def actions_of(tree, data):
-    """What a tree gives to every row of binned data, by the codes of its splits."""
+    """Return a tree's action for every row of binned data, by the codes of its splits."""
     from policytree.solvers.core.columns import preorder_splits
 
     entries, labels = iter(preorder_splits(tree, data)), iter(tree.action[tree.is_leaf])

@@ -170,7 +170,7 @@ def test_costs_without_few_decimals_keep_the_promise(block):
 
 
 def exact_cost(case: CostDraw, tree) -> Fraction:
-    """What a tree's tests cost a person, in exact arithmetic of the numbers as they are."""
+    """Return the mean cost of a tree's tests per person, in exact arithmetic of the numbers as they are."""
     weight, total = [Fraction(w) for w in case.weight], Fraction(0)
     reached, paid = tree.rows_of_nodes(case.X), {0: frozenset()}
     for node in np.flatnonzero(~tree.is_leaf):

@@ -26,7 +26,7 @@ from policytree.weighting.study_data import StudyData, by_columns
 
 
 def all_trees(codes: np.ndarray, depth: int, n_arms: int):
-    """What every tree of some depth gives every row."""
+    """Yield every row's actions under every tree of some depth."""
     n = len(codes)
     if depth == 0 or n == 0:
         yield from (np.full(n, a) for a in range(n_arms))

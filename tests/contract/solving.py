@@ -1,4 +1,4 @@
-"""What the contract's tests share: solve and check, compare trees."""
+"""Shared code of the contract's tests: solve and check, compare trees."""
 
 from __future__ import annotations
 

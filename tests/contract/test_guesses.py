@@ -1,4 +1,4 @@
-"""What every guess of the registry must keep: its promise against brute force, its status, its seed, its refusals.
+"""Contract of every guess of the registry: its promise against brute force, its status, its seed, its refusals.
 
 A new guess is tested here without a new line. Its promise is that of the fields of ``Guesses`` that it fills: within
 guessed thresholds and depth the optimum is found; where lower bounds are guessed, Theorem 1 bounds what they cost.

@@ -1,4 +1,4 @@
-"""What every objective promises, whatever it is: the best tree of all, a bound that holds, consistent predictions."""
+"""Contract of every objective: the best tree of all, a bound that holds, consistent predictions."""
 
 import warnings
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""What limits a tree beside its depth: the number of leaves, what tests cost, and where it may begin."""
+"""Limits of a tree beside its depth: the number of leaves, the costs of tests, and where it may begin."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_one_thread_or_two_give_the_same_tree(solver, max_depth):
 
 @each_solver
 def test_real_weights_and_costs_are_as_exact_as_losses(solver, rng):
-    """What a row pays for a question is rounded row by row and price by price: nothing is shared between them."""
+    """A row's charge for a question is rounded by row and by price: nothing is shared between them."""
     X = rng.integers(0, 6, (400, 4)).astype(float)
     case = Case(X, rng.normal(size=(400, 2)), 0.01, 2, weights=rng.random(400), feature_costs=rng.random(4) / 50)
     solution = solve(solver, case)

@@ -1,4 +1,4 @@
-"""What every solver must do on every problem: prove the optimum, with a tree and a bound that stand up to checking."""
+"""Contract of every solver on every problem: prove the optimum, with a tree and a bound that stand up to checking."""
 
 from __future__ import annotations
 

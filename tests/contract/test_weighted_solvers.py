@@ -1,4 +1,4 @@
-"""What solvers that need not find the optimum must do all the same: valid trees, true objectives, bounds that hold."""
+"""Contract of solvers that need not find the optimum: valid trees, true objectives, bounds that hold."""
 
 from __future__ import annotations
 

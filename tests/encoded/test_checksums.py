@@ -1,4 +1,4 @@
-"""What jobs read back from their folders: any change is refused or harmless, and nothing in them can run code."""
+"""Folders that jobs read back: any change is refused or harmless, and nothing in them can run code."""
 
 from __future__ import annotations
 

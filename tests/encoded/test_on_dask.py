@@ -219,7 +219,7 @@ def test_a_worker_that_dies_costs_time_only(rows, tmp_path):
 
 
 class Cluster:
-    """What a fit asks of a client, with as many workers as are said; None: the scheduler does not answer."""
+    """Client with the attributes that a fit needs, and given numbers of workers; None: no answer of the scheduler."""
 
     def __init__(self, counts):
         self.counts = iter(counts)

@@ -1,4 +1,4 @@
-"""What the classifiers refuse, each in one sentence, and what they take as it is."""
+"""Inputs that the classifiers refuse, each in one sentence, and inputs that they take as they are."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What the estimators share: their arguments, and what the docstrings say of them."""
+"""Shared arguments of the estimators, and their docstrings."""
 
 import importlib
 import inspect

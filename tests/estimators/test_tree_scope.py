@@ -60,7 +60,7 @@ def as_loss(name, value):
 
 
 def test_cost(tree, X, costs, w):
-    """What every person's tests cost, walking the tree by its rules: mean over weights."""
+    """Return the weighted mean cost of tests per person, walking the tree by its rules."""
     t, total = tree.tree_, np.zeros(len(X))
     for i in range(len(X)):
         node = 0

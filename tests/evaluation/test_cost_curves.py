@@ -167,7 +167,7 @@ def test_minimising_is_maximising_the_negative(noisy):
 
 
 def test_cheaper_than_the_baseline(rng):
-    """What the cheapest arm saves can be spent on others: the curve begins at a negative budget."""
+    """Savings of the cheapest arm can be spent on others: the curve begins at a negative budget."""
     n = 300
     rewards = rng.normal(size=(n, 3))
     curve = qini_curve(rewards, rewards, [0.0, 1.0, 3.0], baseline=1)

@@ -305,7 +305,7 @@ def test_python_and_design_pass_the_same_gates(effect, tmp_path):
 
 
 def mediated(seed):
-    """What the treatment works through is among the covariates."""
+    """Draw a trial with a mediator of the treatment among the covariates."""
     X, T, _ = trial(n=240, seed=seed)
     marker = (T == "drug") + np.random.default_rng(seed).normal(size=240)
     return X.assign(marker=marker), T, (marker + 0.7 * np.random.default_rng(seed + 9).normal(size=240)).rename("score")

@@ -177,7 +177,7 @@ def test_bounds_of_a_biased_gain_have_one_root(rng):
 def test_a_violation_of_known_size_is_undone_at_that_size(offers, estimand):
     """No effect at all, and offers that do everything by themselves: bounds of that size hold zero, smaller do not.
 
-    What the largest of several offers does by itself is the bound; it is shared out in proportion, so that the worst
+    The bound is the own effect of the largest of several offers; it is shared out in proportion, so that the worst
     case is not reached with four offers.
     """
     direct, held, reached = 0.5, [], []

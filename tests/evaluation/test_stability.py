@@ -1,4 +1,4 @@
-"""What recurs over resamples: against counting by hand; clusters, copies, Ctrl-C."""
+"""Recurrence over resamples: against counting by hand; clusters, copies, Ctrl-C."""
 
 import os
 import signal

@@ -37,7 +37,7 @@ def curves(rng, all_stats, N, P):
 
 
 def readable_cost(reference, leaves):
-    """What leaves with these shares cost together: pieces on which nothing changes, from the definitions."""
+    """Return the joint cost of leaves with these shares: pieces on which nothing changes, from the definitions."""
     pairs = reference.pairs[reference.pairs[:, 1] > 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         own = np.where(leaves[:, 1] > 0, leaves[:, 0] / leaves[:, 1], 0.0)
@@ -55,7 +55,7 @@ def readable_cost(reference, leaves):
 
 
 def kernel_costs(reference, leaves):
-    """What the search takes each leaf to cost."""
+    """Return the kernel's cost of each leaf."""
     out = np.empty(len(leaves))
     costs_of_rows(costs_by(reference), np.ascontiguousarray(leaves), out)
     return out
@@ -107,7 +107,7 @@ def check_reference(reference, lost, best, N, P):
 
 
 def test_parts_cost_no_more_than_their_leaf(rng):
-    """What bounds of sets of rows rest on, and what neighbouring cuts hand on to each other."""
+    """Bounds of sets of rows, and those that neighbouring cuts hand on to each other, rest on this."""
     for _ in range(300):
         curve = by_slope(rng.dirichlet(np.full(5, 0.4), 2).T, 9)
         for reference in (Area(curve, 0.01, 1.0), Area(curve, 0.01, float(rng.uniform(0.05, 0.9)))):

@@ -1,4 +1,4 @@
-"""What the picture of near-ties shows: shares as bars, people sorted, how many trees and decisions there are."""
+"""Picture of near-ties: shares as bars, people sorted, how many trees and decisions there are."""
 
 import matplotlib.pyplot as plt
 import numpy as np

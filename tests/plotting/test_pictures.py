@@ -1,4 +1,4 @@
-"""What pictures say beside the boxes of a tree: short thresholds, legends, maps, forests, diagnostics, notebooks."""
+"""Pictures beside the boxes of a tree: short thresholds, legends, maps, forests, diagnostics, notebooks."""
 
 from __future__ import annotations
 

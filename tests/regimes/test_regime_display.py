@@ -1,4 +1,4 @@
-"""What the picture of a regime shows: all stages in order, who is eligible, one colour for one treatment."""
+"""Picture of a regime: all stages in order, who is eligible, one colour for one treatment."""
 
 from __future__ import annotations
 

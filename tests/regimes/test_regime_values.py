@@ -65,7 +65,7 @@ def judge(regime, stages, **options):
 
 
 def by_hand(stages, sequence, estimator: str, sign: float = 1.0) -> list[float]:
-    """What a fixed sequence brings every person of :func:`course`, one after the other, from the last stage on."""
+    """Return the value of a fixed sequence for every person of :func:`course`, one by one, from the last stage on."""
     out = []
     for i in range(len(stages[0].T)):
         later = 0.0

@@ -20,7 +20,7 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SIZES = {"desktop": 1280, "phone": 390, "paper": 718}  # pixels; paper: A4 without its margins
-# What a page concludes about a person, whose values are asked for one at a time; what is not given was not measured.
+# A page's conclusion about a person, whose values are asked for one at a time; values not given were not measured.
 ASKED = """
 const conclusion = (form, value) => {
   const press = (text) => [...form.querySelectorAll("button")].find((button) => button.textContent === text)?.click();

@@ -60,7 +60,7 @@ def hostile_report() -> tuple[StudyReport, tuple]:
 
 
 def follow(steps: Sequence[str], row: pd.Series) -> str:
-    """What somebody gives a person who knows nothing but a checklist and the person's values."""
+    """Follow a checklist with a person's values, and nothing else; return the treatment."""
     at = 0
     while True:
         question, rest = steps[at].split("? Yes: ", 1)

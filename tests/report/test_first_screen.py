@@ -1,4 +1,4 @@
-"""What a director reads on the first screen: a proposal, its numbers, what is assumed, and what counts."""
+"""First screen of a report: a proposal, its numbers, its assumptions, and the outcome that counts."""
 
 from __future__ import annotations
 

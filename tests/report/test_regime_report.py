@@ -61,7 +61,7 @@ def only(kind, section):
 
 
 def histories(stages) -> list[pd.DataFrame]:
-    """What was known at every stage of the people who were eligible."""
+    """Return the histories of the eligible people at every stage."""
     course = check_stages(stages)
     return [
         course.history(s, np.flatnonzero(each.eligible)).set_axis(np.flatnonzero(each.eligible))

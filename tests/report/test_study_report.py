@@ -1,4 +1,4 @@
-"""What a report says, and that text, page and JSON say the same."""
+"""Statements of a report; its text, page and JSON say the same."""
 
 from __future__ import annotations
 

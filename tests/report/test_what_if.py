@@ -23,7 +23,7 @@ return {
 
 
 def _priced(values, prices):
-    """What the tree and the first treatment for all bring, and their difference, net of prices: row by row."""
+    """Return values of the tree and of the first treatment for all, and their difference, net of prices: row by row."""
     arms = list(values.observed.treatments)
     scores = []
     for repetition in values.repetitions:

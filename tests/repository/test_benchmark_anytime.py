@@ -1,4 +1,4 @@
-"""What benchmarks of unfinished searches compute: integrals, the tree in hand, and a limit of processor time."""
+"""Computations of benchmarks of unfinished searches: integrals, the tree in hand, a limit of processor time."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""What the pages "Coming from" promise: scores in files give the reward that R's policytree finds; their code runs."""
+"""Promises of the pages "Coming from": scores in files give the reward that R's policytree finds; their code runs."""
 
 from __future__ import annotations
 

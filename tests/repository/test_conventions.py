@@ -62,7 +62,7 @@ def name_of(path: Path) -> str:
 
 
 def violations(rule, paths=None) -> list[str]:
-    """What a rule has to say about each file of the package."""
+    """Collect a rule's findings in each file of the package."""
     return [f"{name_of(path)}:{found}" for path in paths or FILES for found in rule(parse(path))]
 
 
@@ -163,7 +163,7 @@ MODULES = {".".join(p.relative_to(PACKAGE.parent).with_suffix("").parts).removes
 
 
 def import_graph(sources: dict[str, ast.Module]) -> dict[str, set[str]]:
-    """Which modules each module names in an import, but for delegations, and ``policytree``, whose names are lazy."""
+    """Collect the modules that each module imports, but for delegations, and ``policytree``, whose names are lazy."""
     graph = {name: set() for name in sources}
     for name, tree in sources.items():
         package = name if MODULES.get(name, Path()).name == "__init__.py" else name.rpartition(".")[0]

@@ -32,7 +32,7 @@ def test_a_name_has_one_home():
 
 
 def test_public_names_are_few():
-    """What the packages export, all counted; classes that functions return need no import and are no part of it."""
+    """Exports of the packages, all counted; classes that functions return need no import and are no part of them."""
     counts = {home: len(names_of(home)) for home in HOMES}
     assert sum(counts.values()) <= MOST_NAMES, counts
 

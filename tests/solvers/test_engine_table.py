@@ -70,7 +70,7 @@ def test_the_table_states_what_there_is():
 
 
 def test_every_kernel_belongs_to_an_engine():
-    """What is compiled beforehand is what engines call, with the codes of every table and what all searches share."""
+    """Kernels compiled beforehand are those that engines call, with the codes of every table, and the shared ones."""
     long = Problem(bin_matrix(np.random.default_rng(0).normal(size=(300, 4))), np.zeros((300, 3)), 1.0, None)
     real = replace(problem(min_leaf=2), losses=np.random.default_rng(1).normal(size=(60, 2)))  # of sums of four bytes
     cases = [Case.of(each) for each in (long, real, problem(min_leaf=2), problem(depth=None, penalty=1.0))]
@@ -89,7 +89,7 @@ def test_the_search_loads_the_kernels_of_its_engines(name):
 
 @pytest.mark.parametrize(("losses", "kept"), [("labels", "bits"), ("real", "lists")])
 def test_one_version_of_subsets_is_loaded_where_none_is(losses, kept, monkeypatch, rng):
-    """Which one, merged rows tell: so these come first, and helpers begin with what is needed whichever it is."""
+    """Merged rows decide which one: so these come first, and helpers begin with kernels needed in any case."""
     given, loaded, next_ones, load = problem(values=4, depth=None, penalty=3.0), [], [], direct.load_kernels
     if losses == "real":
         given = replace(given, losses=rng.random(given.losses.shape))

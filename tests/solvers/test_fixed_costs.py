@@ -1,4 +1,4 @@
-"""What makes short fits quick changes nothing: each short cut beside the long way."""
+"""Short cuts of quick fits change nothing: each beside the long way."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_a_raised_flag_ends_it():
 
 
 def test_interrupted_beside_the_search_of_depth_four():
-    """What is shown is what is kept, and Ctrl-C ends the search within a step."""
+    """The tree shown is the tree kept, and Ctrl-C ends the search within a step."""
     case = planted_case(np.random.default_rng(48), 2_000, 8, 2, 40, max_depth=5)
     seen, enough = [], threading.Event()
 

@@ -194,7 +194,7 @@ def packages(tmp_path):
 
 
 def compiled_in(packages: Path) -> tuple[str, ...]:
-    """Which kernels a new process compiles when it needs all of them."""
+    """Return the kernels that a new process compiles when it needs all of them."""
     code = """
     from numba.core import event
     from policytree.solvers.kernels import compiling

@@ -145,7 +145,7 @@ def test_prices_of_questions_and_first_splits_on_deep_trees(seed, needed_depths,
 
 
 def trees_of_rows(x, losses, penalty):
-    """What the cheapest tree costs for rows (a frozenset) if it is at least so deep, and at most four levels.
+    """Return the least cost of a tree for rows (a frozenset) that is at least so deep, and at most four levels.
 
     ``x`` (n, p). Every split leaves rows on both sides; INF if no tree is that deep.
     """
@@ -171,7 +171,7 @@ def trees_of_rows(x, losses, penalty):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_of_deep_sides_hold_for_every_cut(seed):
-    """What one side as a deep tree says of the other cuts' sides, beside the values of all trees that there are."""
+    """Bounds of other cuts' sides from one side as a deep tree hold, beside the values of all trees that there are."""
     rng = np.random.default_rng([seed, 14])
     n, need, penalty = 7, int(rng.integers(2, 4)), int(rng.integers(1, 4))
     x = np.column_stack([np.arange(n), rng.integers(0, 4, n)])

@@ -79,7 +79,7 @@ def test_counts_of_many_random_problems(seed):
 
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_listed_trees_are_all_there_are(seed):
-    """What each gives every row, what it asks about, its leaves and its value, against writing down every tree."""
+    """Each tree's actions, questions, leaves and value, against writing down every tree."""
     rng = np.random.default_rng(seed)
     case = random_case(rng, max_rows=6, max_features=2).but(max_depth=2, min_leaf=1, min_leaf_per_arm=0)
     trees, problem = Trees(case), case.problem()

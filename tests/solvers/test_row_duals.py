@@ -343,7 +343,7 @@ def noise_problem(seed, rate=0.01, rows=1500):
 
 
 def test_noisy_rows_are_proved():
-    """What neither depths nor row sets prove in that time."""
+    """Neither depths nor row sets prove these in that time."""
     problem = noise_problem(124)
     solution = solve_direct(problem, SearchLimits(time_limit=30.0))
     assert solution.status is Status.OPTIMAL

@@ -1,4 +1,4 @@
-"""What theorems of weighted sparse trees say, in a certificate's words: the numbers, their unit, and that they hold."""
+"""Theorems of weighted sparse trees in a certificate's words: the numbers, their unit, and that they hold."""
 
 from __future__ import annotations
 

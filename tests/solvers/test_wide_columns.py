@@ -188,6 +188,6 @@ def test_columns_in_parts_equal_brute_force(rng, n_actions, max_depth):
 
 
 def losses_of(tree, X, losses) -> float:
-    """What the rows of a tree's leaves lose under the best action of each."""
+    """Return the loss of the rows of a tree's leaves under the best action of each."""
     leaves = tree.apply(X)
     return sum(losses[leaves == leaf].sum(axis=0).min() for leaf in np.unique(leaves))

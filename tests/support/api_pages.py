@@ -1,4 +1,4 @@
-"""What the pages of the API list."""
+"""Names listed by the pages of the API."""
 
 from __future__ import annotations
 

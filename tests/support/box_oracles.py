@@ -1,4 +1,4 @@
-"""What is true of boxes and of intervals, by writing all of them down."""
+"""Oracles for boxes and intervals, by writing all of them down."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def absolute_total(losses, penalty=0.0, n_leaves=1) -> float:
 
 
 def dearest_level(problem) -> float:
-    """What it costs to test every row once, on the dearest feature."""
+    """Return the cost of testing every row once, on the dearest feature."""
     costs, weights = problem.feature_costs, problem.weights
     if costs is None or not len(costs):
         return 0.0

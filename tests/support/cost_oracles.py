@@ -1,4 +1,4 @@
-"""What is true of trees that are cheap to apply, by definition: readable, slow, and none of the package's code."""
+"""Oracles for trees that are cheap to apply, by definition: readable, slow, and none of the package's code."""
 
 from __future__ import annotations
 

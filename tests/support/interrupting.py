@@ -86,7 +86,7 @@ def ended(threads_before: int) -> bool:
 
 
 def guarded(run: Callable[[], Any]) -> Any:
-    """What a function returns in a thread of its own; fails if it hangs."""
+    """Return a function's result from a thread of its own; fail if it hangs."""
     done: list[Any] = []
     failed: list[BaseException] = []
 

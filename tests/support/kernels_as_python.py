@@ -86,7 +86,7 @@ for function in (running_sums, runs_of_rows, runs_from_row):
     _replace("pricing.max_rectangle", function.__name__, function)
 
 
-#: What is said where a test gets to vector code, or asks for what only a compiled kernel has.
+#: Messages where a test gets to vector code, or asks for attributes that only a compiled kernel has.
 SKIPPED = ("is not usable in pure-python", "'function' object has no attribute")
 
 

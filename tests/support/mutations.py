@@ -89,7 +89,7 @@ def change(data: Any, rng: np.random.Generator) -> None:
 
 
 def outcome(use: Callable[[], Any]) -> Any:
-    """What comes of a use: its result, or the sentence of its InputError; any other exception is the test's failure."""
+    """Return a use's result, or the sentence of its InputError; any other exception is the test's failure."""
     try:
         return use()
     except InputError as error:

@@ -99,7 +99,7 @@ def leaf_allowed(rows, min_leaf=1, arms=None, min_leaf_per_arm=0, n_arms=0) -> b
 
 
 def split_charges(n_features: int, n: int, feature_costs=None, weights=None) -> list[list[Fraction]]:
-    """What a split on a feature costs for a row that reaches it: ``feature_costs[j] * weights[i]``, exactly."""
+    """Return the cost of a split on a feature for a row that reaches it: ``feature_costs[j] * weights[i]``, exactly."""
     costs = [0.0] * n_features if feature_costs is None else np.asarray(feature_costs, dtype=np.float64).tolist()
     masses = [1.0] * n if weights is None else np.asarray(weights, dtype=np.float64).tolist()
     return [[Fraction(c) * Fraction(w) for w in masses] for c in costs]

@@ -1,4 +1,4 @@
-"""What tests of jobs that write into folders share: rewards as tables, jobs that are stopped, a model of one's own."""
+"""Shared code of tests of jobs that write into folders: rewards as tables, stopped jobs, a model of one's own."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def snapshot(folder: Path) -> dict[str, bytes] | None:
 
 
 def seen(folder: Path) -> dict[str, bytes] | None:
-    """What a user sees of it."""
+    """Return the files of a folder that a user sees."""
     found = snapshot(folder)
     return None if found is None else {name: content for name, content in found.items() if not name.startswith(".")}
 
@@ -162,7 +162,7 @@ def place(request, tmp_path):
 
 
 def outcomes(folder: Path) -> tuple[dict | None, dict]:
-    """What may be in a folder: all as before, or all of the later run."""
+    """Return the permitted contents of a folder: all as before, or all of the later run."""
     before = snapshot(folder)
     kept = {} if before is None else OTHERS
     return before, LATER | kept

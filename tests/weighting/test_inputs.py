@@ -1,4 +1,4 @@
-"""What cannot be used gets one sentence, in every scheme and converter; never a silent NaN, never a lost name."""
+"""Unusable inputs get one sentence, in every scheme and converter; never a silent NaN, never a lost name."""
 
 from __future__ import annotations
 

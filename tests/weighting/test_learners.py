@@ -19,7 +19,7 @@ from policytree.weighting.learners import (
 
 
 def known_differences(estimator):
-    """What these learners do not promise, and why."""
+    """Return the checks that these learners fail by design, and why."""
     return {
         "check_sample_weight_equivalence_on_dense_data": "inner folds are drawn over rows, so repeated rows get others"
     }

@@ -181,7 +181,7 @@ def test_no_learner_sees_the_fold_that_it_predicts(rng, binary):
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_fold_models_predict_their_fold_as_out_of_fold(rng, binary):
-    """What new rows are told is what the rows of a fold were told by the models that missed them."""
+    """New rows get the predictions that the rows of a fold got from the models that missed them."""
     Z, T, Y = study(rng, binary=binary)
     seen = StudyData.of(Y, T)
     plan = make_folds(len(Y), 4, strata=T, random_state=0)

@@ -25,7 +25,7 @@ trial.to_csv(folder / "trial.csv", index=False)
 
 
 def run(*words):
-    """What a person would type, and the first lines of what they would read."""
+    """Print a command as a person would type it, and the first lines of its output."""
     print("$ policytree", *words)
     done = subprocess.run([sys.executable, "-m", "policytree", *words], cwd=folder, capture_output=True, text=True)
     print("\n".join(done.stdout.splitlines()[:32]) or done.stderr)

@@ -71,8 +71,8 @@ SEPARATE = (
 )
 #: Helpers are worth their start, some two seconds, where so many kernels are missing for each of them.
 LEAST_TO_SHARE = 6
-#: What a compilation leaves behind is looked for, and freed, when so many objects are new: a few hundred megabytes. A
-#: helper that ends before needs no time for it.
+#: Garbage of compilations is collected when so many objects are new: a few hundred megabytes. A helper that ends before
+#: needs no time for it.
 MOST_GARBAGE = 3_000_000
 _one_at_a_time = threading.Lock()
 _spent = [0.0]
@@ -84,8 +84,8 @@ _addresses: dict[str, tuple[str, str, tuple]] = {}  # symbol -> module, name and
 def folder_stamp(folder: Path) -> str:
     """A hash of all that the code of a package of kernels depends on.
 
-    That is the names and contents of its files, this file, how kernels call each other, and the stamps of the packages
-    of kernels that its files import from; :data:`IMPORT` finds these without parsing, so that imports stay quick.
+    The code depends on the names and contents of its files, this file, how kernels call each other, and the stamps of
+    the packages of kernels that its files import from; :data:`IMPORT` finds these without parsing: imports stay quick.
     """
     stamp = hashlib.sha256(f"separate={SEPARATE}".encode() + Path(__file__).read_bytes())
     used: set[Path] = set()
@@ -102,7 +102,7 @@ class _KernelCacheImpl(caching.CompileResultCacheImpl):
     """Names files by the stamp, and keeps in them which separate kernels a kernel calls: they must be loaded first."""
 
     def get_filename_base(self, fullname, abiflags):
-        """What was compiled from other sources, or by another numba, has another name: it is never read by mistake."""
+        """Name versions by sources and numba's release, so that those of other sources are never read by mistake."""
         releases = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__}".encode()).hexdigest()
         sources = folder_stamp(Path(self._locator._py_file).parent)
         return f"{super().get_filename_base(fullname, abiflags)}-{releases[:8]}-{sources[:16]}"
@@ -132,7 +132,7 @@ def _rebuilt(target_context, payload: tuple):
 
 
 class _KernelCache(caching.FunctionCache):
-    """What is compiled on this machine, kept where it may write."""
+    """Kernels compiled on this machine, kept where it may write."""
 
     _impl_class = _KernelCacheImpl
 
@@ -368,7 +368,7 @@ def kernel(
         Compile it once and call it by address, instead of a copy in every caller: for what is long or called by many.
     inline : {"never", "always"}
         "always" writes it out in its callers before types are known: for a few lines, since numba analyses the whole
-        caller again for every copy. What is called often takes less time to compile with ``borrows``, and runs as fast.
+        caller again for every copy. Often called kernels compile in less time with ``borrows``, and run as fast.
     borrows : bool
         Do not count references to arrays: for what neither makes nor returns any, so that they are its caller's.
     """
@@ -538,7 +538,7 @@ def _start_helpers(needed: list[tuple[Kernel, str]]) -> None:
 def compile_in_background(needed: Iterable[tuple[Kernel, str]]) -> bool:
     """Begin to compile, in another process, what is not on the disk; whether there is anything.
 
-    What it has not done when it is needed is compiled, or waited for, then.
+    Kernels that it has not finished when they are needed are compiled, or waited for, then.
     """
     if config.DISABLE_JIT:
         return False

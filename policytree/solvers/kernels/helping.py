@@ -70,7 +70,7 @@ def end_helpers() -> None:
 
 
 def work(compile_kernels: Callable[[list], object]) -> None:
-    """What a helper does: make ready what its standard input names."""
+    """Do a helper's work: make ready the kernels that its standard input names."""
     needed = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     compile_kernels([(getattr(importlib.import_module(module), name), kind) for module, name, kind in needed])

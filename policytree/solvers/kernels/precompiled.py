@@ -39,7 +39,7 @@ CPU_FEATURES = (
 
 
 def requirements(separate: bool) -> dict[str, str]:
-    """What must be equal where kernels are compiled and where they are loaded.
+    """Return the properties that must be equal where kernels are compiled and where they are loaded.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Precompiled:
         return cls(folder, {}, reason)
 
     def read(self, name: str) -> bytes | None:
-        """What is kept of a kernel; None if nothing is, or it is not what the manifest says."""
+        """Read a kernel's file; None if there is none, or it differs from the manifest."""
         expected = self.files.get(name)
         if expected is None:
             return None

@@ -1,4 +1,4 @@
-"""What makes numba compile faster, and compile the same: shortcuts for Python code that repeats its work.
+"""Faster compilation by numba, with the same result: shortcuts for Python code that repeats its work.
 
 More than half of the time of compiling is that of numba's own Python. Four of its functions do so much for nothing that
 it shows; while :func:`shortcuts` is open, others that come to the same stand for them.

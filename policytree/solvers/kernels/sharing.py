@@ -207,7 +207,7 @@ class Sharing:
 
 
 class Session:
-    """What is said, and done, while kernels are made ready.
+    """Messages and actions while kernels are made ready.
 
     Parameters
     ----------

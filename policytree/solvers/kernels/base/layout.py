@@ -1,4 +1,4 @@
-"""What all kernels share: the tuples that travel together, numbers with a meaning, and the words used for them.
+"""Tuples, constants and terms that all kernels share.
 
 A tree is judged by sums over the rows of its leaves. Losses are int64 and relative to action 0: what a row costs more
 under action k than under action 0. A leaf of some rows costs the least of 0 and of the sums of its actions, plus the
@@ -16,8 +16,8 @@ penalty of a leaf.
 The charge of a row is what it pays for a split that it reaches: one for every price that features have, ascending.
 Where test costs are shared, a path pays for a test group once, and price 0 is zero: below a split on one feature of a
 group, all of them have that price. So the prices of a node's features say all that matters of the path to it.
-What rows are worth, where that is known (rules.beyond >= 0), says what any tree on a set of rows costs at least: their
-sum and rules.beyond (row_prices.py). Sums of the two random keys name a set of rows.
+Row duals, where they are known (rules.beyond >= 0), bound the cost of any tree on a set of rows below: by their sum and
+rules.beyond (dual_bound in sums.py). Sums of the two random keys name a set of rows.
 
 Symbols in the bodies of kernels: n rows, p features, B codes of a feature, S = offset[p] places, K sums of a leaf
 (losses and counts), J different prices (1 if splits are free).
@@ -96,7 +96,7 @@ class Rows(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What a tree has to obey and to pay."""
+    """Limits and prices of a tree."""
 
     n_losses: i8  # actions less one
     minima: long_1d  # what each counted plane must come to in every leaf

@@ -136,7 +136,7 @@ class VectorCode:
         return slot
 
     def value(self, slot):
-        """What a variable holds."""
+        """Load a variable."""
         return self.builder.load(slot)
 
     def set(self, slot, value):

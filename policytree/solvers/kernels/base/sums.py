@@ -18,7 +18,7 @@ def costly(rules):
 
 @kernel(inline="always")
 def charge(rows, rules, f):
-    """What a split of all rows on a feature costs."""
+    """Return the cost of a split of all rows on a feature."""
     paid = 0
     if costly(rules):
         plane = rows.planes[rules.n_losses + len(rules.minima) + rows.groups[f]]
@@ -29,7 +29,7 @@ def charge(rows, rules, f):
 
 @kernel(inline="always")
 def price_below(rows, f, g):
-    """Which price a split on feature g has below one on feature f: zero if both are of one test group."""
+    """Return the price of a split on feature g below one on feature f: zero if both are of one test group."""
     return 0 if rows.owners[f] >= 0 and rows.owners[f] == rows.owners[g] else rows.groups[g]
 
 
@@ -46,7 +46,7 @@ def rows_below(rows, f):
 
 @kernel(separate=True, borrows=True)
 def dual_bound(rows, rules):
-    """What any tree on all rows costs at least, by their worth; only where it is known."""
+    """Bound the cost of any tree on all rows below by the row duals; only where these are known."""
     plane = rows.planes[rules.n_losses + len(rules.minima) + rules.prices]
     total = rules.beyond
     for i in range(rows.n):

@@ -10,8 +10,7 @@ best tree of depth two for every first split:
 
 so least and largest entries are all there is to keep. Blocks add up over rows: of the four sets that two columns k, j
 make of a set, only the rows with both on are ever added up; the other three blocks are differences of the blocks of
-all rows, of {k on} and of {j on}. That is what depth four costs: one short sum and four scans for each pair of
-columns.
+all rows, of {k on} and of {j on}. So depth four costs one short sum and four scans for each pair of columns.
 
 Blocks have the smallest type that holds every sum exactly, so values are exact and need no second look. Literals are
 numbered column, and n + column where it is on.
@@ -76,7 +75,7 @@ class Upper(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """What is known of one node."""
+    """Blocks of one node."""
 
     sums: sums_1d  # (n * width): sums of pairs
     floors: sums_1d  # the same of losses below zero: what these rows cost at least

@@ -1,4 +1,4 @@
-"""What is known of sets of rows, whatever splits led to them.
+"""Cache of results for sets of rows, whatever splits led to them.
 
 A set is named by the sums of its rows' two random 64-bit keys, a result by that, the size of the trees, and the test
 groups that were paid for. A place holds the latest result that hashed to it; what was there is forgotten, which costs
@@ -15,7 +15,7 @@ from policytree.solvers.kernels.compiling import kernel
 
 
 class Memory(NamedTuple):
-    """What a worker remembers; the number of places is a power of two."""
+    """Cache of one worker; the number of places is a power of two."""
 
     solved: solved_1d  # subsets of rows, with
     context: long_2d  # (places, words) the test groups that were paid for, and with their trees in
@@ -58,6 +58,7 @@ def remember(memory, node, size, context, tree):
     """Store a node's lower bound (no tree) or its exact value and tree."""
     solved, pool = memory.solved, memory.pool
     length = node.tree_length
+    # The pool only grows: the tree of an entry that is overwritten stays in it, unused.
     start = memory.used[0]
     if start + length > len(pool):
         length = 0  # the pool is full: what is exact is a lower bound as well

@@ -58,7 +58,7 @@ def forget_inner(levels, level):
 
 @kernel
 def values_of_moved(rows, rules, index, a, b, least):
-    """What each of the rows index[a:b] costs at least (``least``), or at most in a tree of depth two."""
+    """Bound the cost of each of the rows index[a:b] below (``least``), or above in a tree of depth two."""
     P = rules.n_losses
     dearest = P + len(rules.minima) + rules.prices - 1
     values = np.empty(b - a, np.int64)
@@ -110,6 +110,7 @@ def move_inner(levels, level, side, t, rules):
         end = levels.offset[0, column + 1]
         mine = levels.offset[level, f]
         moved = 0
+        # Places before the node's first code keep old bounds. The node's sides have no cut there, so none is read.
         for v in range(B):
             moved += by_code[v]
             first = o + levels.cuts[level, mine + v]
@@ -159,7 +160,7 @@ def keep_inner(levels, level):
 
 @kernel(separate=True, borrows=True)
 def inherited_bound(levels, level):
-    """What a node's trees with a split cost at least, by what the parent's last cut left behind."""
+    """Bound the cost of a node's trees with a split below, by the tables of the parent's last solved cut."""
     side = side_being_solved(levels.nodes[level - 1])
     low, high = levels.inner[level - 1, side, 0], levels.inner[level - 1, side, 1]
     least = INF

@@ -94,7 +94,7 @@ from policytree.solvers.kernels.depth_two.similarity_bounds import (
 
 
 class Progress(NamedTuple):
-    """What the search keeps from one set of tables to the next."""
+    """State that the search keeps from one set of tables to the next."""
 
     swept: Swept  # cuts of the last sweep
     keys: long_2d  # names of the sides of a feature's cuts
@@ -137,6 +137,7 @@ def sweep_next(levels, level, tables, swept, keys, memory, control, special):
         swept.joint[j] = left[most] + right[most]
         if node.leaves != UNLIMITED:
             swept.joint[j] = best_share(left, right, node.leaves)[0]
+        # Names of sides know no limit of leaves. A tree of depth two has four at most, so this bound holds for all.
         if remembers_sides(memory, control):
             remember_side(memory, keys[0, t], keys[1, t], left[3])
             remember_side(memory, keys[2, t], keys[3, t], right[3])
@@ -157,6 +158,7 @@ def best_swept(bounds, deep, swept, batch, cutoff):
     least = cutoff
     for j in range(batch):
         t = swept.cuts[j]
+        # One side is raised for both: from here on only the sum of the cut's two bounds holds.
         if swept.joint[j] >= cutoff:
             bounds.right[t] = max(bounds.right[t], cutoff - bounds.left[t])
         v = max(bound_of_cut(bounds, deep, t), swept.joint[j])

@@ -120,13 +120,13 @@ def deep_at(levels, level):
 
 @kernel(inline="always")
 def first_at(levels, level):
-    """What first splits of a level's node are worth at depth two."""
+    """Return the values of the first splits of a level's node at depth two."""
     return FirstSplits(levels.first_values[level], levels.first_cuts[level])
 
 
 @kernel(inline="always")
 def cutoff_of(node):
-    """What both sides of a cut may cost together to be of use."""
+    """Return the cost that both sides of a cut must stay below together to be of use."""
     return min(node.cutoff, node.best) - node.paid
 
 
@@ -166,7 +166,7 @@ def first_is_shallow(levels, level):
 
 @kernel(borrows=True)
 def bound_of_side(levels, level, side):
-    """What one side of the chosen cut costs at least, more where its tree has to be deep."""
+    """Bound the cost of one side of the chosen cut below, more where its tree has to be deep."""
     node = levels.nodes[level]
     bound = levels.left[level, node.cut] if side == LEFT_SIDE else levels.right[level, node.cut]
     if node.deep == side:
@@ -199,6 +199,7 @@ def push_child(levels, level, side):
         child.leaves = node.share if side == LEFT_SIDE else node.leaves - node.share
     child.depth = node.useful_depth - 1
     child.enough = cutoff_of(node) - other
+    # The exact value of a terminal child bounds more of the other cuts than a bound that only refutes the child.
     child.cutoff = INF if min(child.depth, child.leaves - 1) <= 2 else child.enough
     child.need = 0
     if node.deep == side and node.need > LEAST_NEED and first_is_shallow(levels, level):
@@ -260,6 +261,8 @@ def take_side(levels, level, rules, control):
     if first and own + bound_of_side(levels, level, RIGHT_SIDE if on_left else LEFT_SIDE) < cutoff:
         node.phase = RIGHT
         return LEFT_SIDE if node.right_first == 1 else RIGHT_SIDE
+    # Under relaxed rules the trees may break minima, and under BOTH they may have too many leaves together. The first
+    # side has a tree: a bound without one is at least ``enough``, so that the second side would not have been solved.
     if not first and node.relaxed == 0 and node.share != BOTH and length > 0 and node.first_value + value < cutoff:
         node.best = node.first_value + value + node.paid
         join_sides(levels, level, length)

@@ -10,8 +10,8 @@ leaves two of them:
 The value of one leaf instead of two, min(0, low), is left out, and forbidden cells count 0: a side that is split costs
 one leaf more, so neither is ever less than that side as one leaf.
 
-Of two leaves that share s rows, both have their minimum m if one has m to s - m. That is one comparison for each of the
-four pairs of leaves: numbers are shifted so that less than m wraps around to the largest numbers.
+Of two leaves that share s rows, both have their minimum m if one has m to s - m. This takes one comparison for each of
+the four pairs of leaves: numbers are shifted so that less than m wraps around to the largest numbers.
 
 Cost: 19 vector steps for every cell and side, two to three times as much as without counts.
 Symbols: as in simd_tables.py; x, b, y and z name leaves. *Own* is the growing side.
@@ -30,7 +30,7 @@ BEFORE, BEST, MARGINS, COLUMN = 0, 2, 6, 10
 
 
 class _CountedCode(LaneCode):
-    """What rows and columns share. Both sides of a root cut are a list: of one vector where that fits, else of two."""
+    """Code for rows and columns alike. Both sides of a root cut are a list: one vector where it fits, else two."""
 
     def __init__(self, context, builder, signature, args, names):
         super().__init__(context, builder, signature, args, names)
@@ -167,7 +167,7 @@ class _CountedRows(_CountedCode):
 
 
 class _CountedColumns(_CountedCode):
-    """What stands in scratch.run before and after the rows."""
+    """Code for columns: margins and zeros of scratch.run before the rows, and results after them."""
 
     def begin(self, u):
         """Put the margins of column ``u`` in place, and zeros."""

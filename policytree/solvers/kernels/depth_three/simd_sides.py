@@ -77,7 +77,7 @@ class _BothCode(VectorCode):
         return x, self.builder.sub(total, x)
 
     def are_columns(self, u):
-        """Which lanes have a cut between two columns."""
+        """Mark the lanes that have a cut between two columns."""
         builder = self.builder
         left = builder.sub(builder.sub(self["W"], self.const(1)), u)
         most = self.const(self.lanes)

@@ -73,7 +73,7 @@ class LaneCode(VectorCode):
 
 
 def for_each_column(make, step="column"):
-    """What an intrinsic emits: ``make`` its code, do a step of it for every column of the pair's tables, and finish."""
+    """Emit an intrinsic: ``make`` its code, do a step of it for every column of the pair's tables, and finish."""
 
     def codegen(context, builder, signature, args):
         code = make(context, builder, signature, args)
@@ -164,7 +164,7 @@ class _LaneColumns(LaneCode):
 
 
 class _LaneRest(LaneCode):
-    """What the rows of one code come to, which the tables of a pair leave out; see :func:`_lane_rest`."""
+    """Sums of the rows of one code, which the tables of a pair leave out; see :func:`_lane_rest`."""
 
     def __init__(self, context, builder, signature, args, by_row):
         super().__init__(context, builder, signature, args, ("common", "minimum"))

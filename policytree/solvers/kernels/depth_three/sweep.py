@@ -215,6 +215,7 @@ def keep_swept(rows, rules, tables, growing, n_cuts, sums, swept, own, wrong, in
             if error > 0:
                 for h in range(4):
                     if to[h] < FEASIBLE:
+                        # Whichever side grew, the first ``at`` rows of the index are on the left.
                         to[h] -= wrong[at] if s == 0 else error - wrong[at]
 
 

@@ -364,14 +364,14 @@ def sweep_pairs(like, rows, tables, growing, first, n, sums, widest, control):
     return True
 
 
-#: What every version takes: rows, tables, the side, its first cut, the number of cuts, cumulated sums of single
+#: Arguments of every version: rows, tables, the side, its first cut, the number of cuts, cumulated sums of single
 #: features, the most codes of a feature, and the control array.
 SWEEPS_TAKE = (Rows, SweepTables, Side, i8, i8, int_4d, i8, long_1d)
 
 
 @kernel(borrows=True)
 def only_minimum(tables, most):
-    """What a leaf must count; no split leaves both sides more than ``most``."""
+    """Return the least count of a leaf, capped at ``most``: no split leaves both sides more."""
     return min(tables.rules.minima[0], most)
 
 

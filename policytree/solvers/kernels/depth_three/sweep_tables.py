@@ -1,4 +1,4 @@
-"""What all sweeps over one set of rows share: tables of every pair over all rows.
+"""Shared tables of all sweeps over one set of rows: tables of every pair over all rows.
 
 A sweep (sweep.py) builds the tables of the left side of a root cut; those of the right side are these totals less the
 left.
@@ -249,7 +249,7 @@ def make_tables(rows, all_rules, special):
         fill_totals(rows, rounded, sums, where, totals)
     units = units_of_charges(rows, rules)
     relaxed = len(rules.minima) < len(all_rules.minima)
-    # The first of a side's splits need not divide its rows. That makes no tree cheaper, unless it pays for its test
+    # The first of a side's splits need not divide its rows. Such a split saves nothing, unless it pays for its test
     # group at a lower price than the second one.
     exact = rounded.error == 0 and not relaxed and rules.uneven == 0
     return SweepTables(

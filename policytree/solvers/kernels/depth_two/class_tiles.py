@@ -1,7 +1,7 @@
 """Second splits by a feature with many codes, for 32 first cuts side by side: any number of actions, counted rows.
 
-What a row gains under an action is how much less it loses there than under its worst action: gains are never negative,
-and a labelled row has one. The best leaf of some rows gains max_k G_k, where G_k adds up their gains under action k.
+A row's gain under an action is how much less it loses there than under its worst action: gains are never negative, and
+a labelled row has one. The best leaf of some rows gains max_k G_k, where G_k adds up their gains under action k.
 The rows are passed once in the order of the second feature, one *entry* for every gain that is not zero:
 
     left of the second cut     G_k only grows, an entry at a time
@@ -38,7 +38,7 @@ from policytree.solvers.kernels.depth_two.tiles import TILE, aligned_zeros
 
 
 class ClassTiles(NamedTuple):
-    """What is prepared once for all tiles of some rows."""
+    """Entries and lanes prepared once for all tiles of some rows."""
 
     entries: Entries
     long: LongLanes

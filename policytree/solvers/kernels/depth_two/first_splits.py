@@ -1,4 +1,4 @@
-"""What each first split is worth, given the best second splits on either side of it.
+"""Values of first splits, given the best second splits on either side of each.
 
 A side of a first cut is a leaf, or is split once more: by another feature (from the pair tables) or by the feature of
 the first cut itself, which needs no table because its codes are already in order.
@@ -113,6 +113,7 @@ def own_splits_signed(c, own):
     """
     B = len(c)
     total = np.int64(c[B - 1])
+    # No leaf yet: 4 * FORBIDDEN stays positive whatever sum of 32 bits is added, and positive values are forbidden.
     a = np.int64(4 * FORBIDDEN)
     b = np.int64(4 * FORBIDDEN)
     for t in range(B - 1):
@@ -261,11 +262,11 @@ def best_levels_of_side(sums, B, at):
 def exact_value(rows, rules, leaves, f, t, wanted, sums, ordered):
     """Value with first split ``t`` of ``f`` and the best second splits, if any, in int64.
 
-    ``wanted`` (2 p): the features that the second split of the low side may be by, then those of the high side. What
-    the others would bring must be known to be no better. ``sums`` (codes + 1, 2 (K + prices)) is scratch: both sides'
-    sums of a code stand side by side, so that a row touches one line of memory. ``leaves`` of 3 allows a second split
-    on one side only. Codes of features from ``ordered`` on are levels, which second splits divide at will; None: no
-    feature has levels.
+    ``wanted`` (2 p): the features that the second split of the low side may be by, then those of the high side. The
+    others must be known to be no better. ``sums`` (codes + 1, 2 (K + prices)) is scratch: both sides' sums of a code
+    stand side by side, so that a row touches one line of memory. ``leaves`` of 3 allows a second split on one side
+    only. Codes of features from ``ordered`` on are levels, which second splits divide at will; None: no feature has
+    levels.
     """
     planes, n = rows.planes, rows.n
     P, minima, penalty = rules.n_losses, rules.minima, rules.penalty

@@ -9,8 +9,8 @@ of their own or join one interval, whichever: every split may send them either w
 Neighbouring values are one where no two actions are strictly better on either: wherever a leaf ends between them, its
 end can be moved to one side without loss. So it is only where leaves need no number of rows.
 
-What depends on j is kept as a running least for every action, so that every value is looked at once. A leaf must come
-to its minima: as i grows, more and more starts j are far enough away.
+The terms that depend on j are kept as a running least for every action, so that every value is read once. A leaf must
+come to its minima: as i grows, more and more starts j are far enough away.
 
 Cost: n K^2 steps to find values that are one; n K steps for a price per leaf, however many leaves; n K for every
 further leaf where their number is limited.
@@ -83,6 +83,7 @@ def add_leaf(intervals, price, source, target, start, least):
             least[kind, k, VALUE] = INF
     first, first_with = 0, 0  # starts before these are far enough from i
     for i in range(1, n + 1):
+        # Starts lie before i: where ``source`` is ``target``, their costs are final already.
         while first < i:
             enough = True
             for c in range(C):

@@ -34,9 +34,9 @@ def table_of_levels(rows, f, g, cumulated):
 
 @kernel(separate=True)
 def level_seconds(rows, ordered, long):
-    """What the sides of all cuts lose with the best second split by levels, and the cumulated sums; (3, places), exact.
+    """Return the losses of all cuts' sides with the best second split by levels, and cumulated sums; (3, places).
 
-    Codes of features from ``ordered`` on are levels. Cuts of ``long`` features are left out.
+    All are exact. Codes of features from ``ordered`` on are levels. Cuts of ``long`` features are left out.
     """
     p = len(rows.bins)
     out = np.zeros((3, rows.offset[p]), np.int64)

@@ -1,8 +1,8 @@
 """Depth two where a first feature has so many codes that tables over pairs do not pay.
 
 32 cuts of the feature are solved at a time, side by side in one pass over sorted rows (tiles.py; for more than two
-actions or counted rows plane_tiles.py, and class_tiles.py where most losses are zero). What lies between is refuted by
-similar support (open_cuts.py), until no cut is left.
+actions or counted rows plane_tiles.py, and class_tiles.py where most losses are zero). Cuts between them are refuted by
+similarity bounds (open_cuts.py), until no cut is left.
 
 Cost: rounds x features x n; three or four rounds are usual.
 Symbols: see base/layout.py.
@@ -65,7 +65,7 @@ def segment_rows(rows, f, chosen, n, step, kind, segment, x):
 
 @kernel(separate=True, borrows=True)
 def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
-    """What the sides of the n chosen cuts of f come to, and the values of the trees."""
+    """Compute the sums of the sides of the n chosen cuts of f, and the values of the trees."""
     splits, own = work.splits, work.own
     sums, charges = work.sums
     shift, error = work.rounded.shift, work.rounded.error
@@ -98,8 +98,8 @@ def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
 def mark_near(f, t, j, rows, rules, work, at, slack):
     """Mark the second features that may be best below cut ``t`` of f, the j-th of the chosen ones, in exact numbers.
 
-    That are those whose rounded value is within the range of rounding of the least one. Of features with a table, the
-    best one of a price stands for all.
+    Their rounded value is within the range of rounding of the least one. Of features with a table, the best one of a
+    price stands for all.
     """
     bins, splits, charges, shift = rows.bins, work.splits, work.sums.charges, work.rounded.shift
     p, S = len(bins), rows.offset[len(bins)]

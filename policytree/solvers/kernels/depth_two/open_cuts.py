@@ -43,7 +43,7 @@ def choose_first(bounds, o, cuts, limit, chosen):
     total = most[o + cuts] - least[o + cuts]
     t = 0
     for j in range(n):
-        end = cuts - n + j
+        end = cuts - n + j  # leaves a cut for each of the later ones
         while t < end:  # mass grows with the cut
             middle = (t + end) // 2
             if (most[o + middle] - least[o + middle]) * (n + 1.0) < total * (j + 1.0):
@@ -61,6 +61,8 @@ def bound_between(bounds, o, cuts, chosen, n, j, rules, similar):
     least = bounds.least
     if not similar or len(rules.minima) > 0:
         return least[o + cuts] + 2 * rules.penalty
+    # A cut t between s and e costs at least left + least[t] - least[s] on the left, and right + least[e] - least[t] on
+    # the right: least[t] cancels in the sum, so that one number bounds all of these cuts.
     s = o + chosen.cuts[j - 1] if j > 0 else o
     e = o + chosen.cuts[j] if j < n else o + cuts
     x = chosen.left[j - 1] - least[s] if j > 0 else rules.penalty

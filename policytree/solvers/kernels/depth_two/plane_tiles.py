@@ -42,7 +42,7 @@ LEAST_DENSITY = 2  # planes pay if one in so many losses is not zero
 
 
 class PlaneTiles(NamedTuple):
-    """What is prepared once for all tiles of some rows."""
+    """Sorted rows and lanes prepared once for all tiles of some rows."""
 
     sorted: PlaneRows
     lanes: PlaneLanes

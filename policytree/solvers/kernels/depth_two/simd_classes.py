@@ -26,7 +26,7 @@ GO_ON, COMPARE = 0, 1
 
 
 class Entries(NamedTuple):
-    """What rows add to the slots, in the order of every long feature's codes, from f * entries on."""
+    """Amounts that rows add to the slots, in the order of every long feature's codes, from f * entries on."""
 
     rows: int_1d
     slots: types.uint8[::1]

@@ -253,7 +253,7 @@ class _PlaneCode(TileCode):
 def pass_over_planes(typingctx, sorted_rows, lanes, second, x, leaves):
     """Least loss of two leaves by one feature on both sides of each chosen cut: lanes.best[0], [1].
 
-    What is there already is improved.
+    Losses that are there already are improved.
 
     lanes.sums begins as zeros. ``x[i]`` says which chosen cuts have row i on their left; ``leaves[k, place]`` are plane
     k's sums up to every place of every feature (:class:`~policytree.solvers.kernels.base.layout.Sums`).

@@ -30,7 +30,7 @@ from policytree.solvers.kernels.compiling import kernel
 
 @kernel(separate=True)
 def row_values(rows, rules, splits):
-    """What every row costs at least, and at most where a path has so many splits, each of the largest price."""
+    """Bound every row's cost below, and above where a path has so many splits, each of the largest price."""
     planes, P = rows.planes, rules.n_losses
     low = np.empty(rows.n, np.int64)
     high = np.empty(rows.n, np.int64)
@@ -190,7 +190,7 @@ def spread_deep(bounds, deep, cuts, at, value, on_left, rules, similar):
 
 @kernel(inline="always")
 def bounds_by_deep_side(bounds, deep, t):
-    """What a tree with cut t costs at least if its left side is deep, and if its right side is."""
+    """Bound the cost of a tree with cut t below if its left side is deep, and if its right side is."""
     left = bounds.left[t]
     right = bounds.right[t]
     return max(left, deep.left[t]) + right, left + max(right, deep.right[t])
@@ -198,7 +198,7 @@ def bounds_by_deep_side(bounds, deep, t):
 
 @kernel(inline="always")
 def bound_of_cut(bounds, deep, t):
-    """What a tree with cut t costs at least."""
+    """Bound the cost of a tree with cut t below."""
     left, right = bounds_by_deep_side(bounds, deep, t)
     return min(left, right)
 

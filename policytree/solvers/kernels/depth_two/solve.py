@@ -77,7 +77,7 @@ class Found(NamedTuple):
 
 
 class PairWork(NamedTuple):
-    """What is known of all pairs of features, and room to work in."""
+    """Splits and sums of all pairs of features, and work space."""
 
     rounded: Rounded
     sums: Sums  # of single features

@@ -1,7 +1,7 @@
 """Tables of pairs without the rows of a feature's commonest code: often most of all rows.
 
-What the rows of that code add to a table follows from the others: for every code of the other feature, it is what is
-missing from the sum of all rows of that code. So only the other rows need to be added, one by one.
+The sums of the rows of that code in a table follow from the others: for every code of the other feature, they are the
+sum of all rows of that code less the rows that were added. So only the other rows need to be added, one by one.
 
 Cost: a look at some rows and a pass over all, for every feature; for a pair, one step for every row of another code
 than the commonest, and one for every cell.
@@ -97,7 +97,7 @@ def list_of_feature(c, f, index, ends, others):
 
 @kernel(inline="always")
 def shortest_list(others, f, g):
-    """Which list to take for a pair: of f, of g, or of all rows."""
+    """Choose the shortest list for a pair: of f, of g, or of all rows."""
     last = others.parts.shape[1] - 1
     best = len(others.common) - 1
     for h in (f, g):

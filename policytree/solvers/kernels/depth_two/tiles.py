@@ -27,7 +27,7 @@ FEW_WEIGHTS = 4  # different weights that there are tables for
 
 
 class Tiles(NamedTuple):
-    """What is prepared once for all tiles of some rows."""
+    """Orders and weights prepared once for all tiles of some rows."""
 
     order: int_1d  # rows in the order of feature f's codes, from f * n on
     weights: int_1d  # their losses, in that order
@@ -53,7 +53,7 @@ class TileCode(VectorCode):
         return self.at((k, TILE), part) if part else self.at((k, TILE))
 
     def mask_of(self, row, masks):
-        """Which of the chosen cuts have a row on their left: a vector of ones or zeros."""
+        """Load the mask of the chosen cuts that have a row on their left: a vector of ones or zeros."""
         return self.load(masks, self.nth(self.natural("x", row)))
 
 
@@ -67,7 +67,7 @@ class _TileCode(TileCode):
         self.left, self.right, *self.extremes = (self.variable(self.splat_const(0)) for _ in range(6))
 
     def parts(self, at, row):
-        """What the row at ``at`` adds on the left and on the right of every cut."""
+        """Return the amounts that the row at ``at`` adds on the left and on the right of every cut."""
         builder = self.builder
         if self.tables:
             first = builder.mul(self.natural("x", row), self.const(2))
@@ -231,7 +231,7 @@ def sort_rows(rows, losses, large, tiles):
 
 @kernel(borrows=True)
 def fill_masks(tiles):
-    """What a row adds on either side, by how many chosen cuts have it on their right: by its weight, or as masks."""
+    """Tabulate a row's amounts on both sides, by how many chosen cuts have it on their right: by weight or as masks."""
     for j in range(TILE + 1):
         for k in range(tiles.kinds):
             left, right = tiles.tables[j * tiles.kinds + k]

@@ -39,7 +39,7 @@ def sort_rows(c, f):
 
 @kernel(separate=True)
 def value_range(c):
-    """What every row adds to a tree's bound at least, and at most with one split; prices need not ascend."""
+    """Bound every row's share of a tree's bound below, and above with one split; prices need not ascend."""
     A = c.n_losses
     low = np.zeros(c.n, np.int64)
     high = np.zeros(c.n, np.int64)

@@ -47,7 +47,7 @@ class Points(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which trees are of use.
+    """Limits of the trees that are of use.
 
     ``caps`` holds the largest bound and criteria. With ``shift >= 0`` the tree with the least first criterion is all
     that is wanted: the caps of the criterion and of the bound, of which one counts ``2**shift`` of the criterion, fall

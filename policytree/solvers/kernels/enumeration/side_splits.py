@@ -22,7 +22,7 @@ PLAIN, MISSING_LEFT, CATEGORY, MISSING, OR_MISSING, IDLE = 0, 1, 2, 3, 4, 5
 
 
 class Questions(NamedTuple):
-    """What the columns ask, as far as several may ask the same at a node, and which may come first."""
+    """Questions of the columns, as far as several may ask the same at a node, and the ones that may come first."""
 
     kind: long_1d  # (p,)
     missing: long_1d  # (p,) a place: rows beyond it (MISSING_LEFT) or up to it miss the feature; -1: none do
@@ -91,13 +91,13 @@ def cut_feasible(side, rules, at):
 
 @kernel(inline="always")
 def leaf_value(side, rules, action):
-    """What the rows of a side cost as one leaf, penalty included."""
+    """Return the cost of a side's rows as one leaf, penalty included."""
     return rules.penalty + (side.total[action - 1] if action > 0 else 0)
 
 
 @kernel(inline="always")
 def price_of(side, rules, rows, f):
-    """What a split of a side's rows on a column costs."""
+    """Return the cost of a split of a side's rows on a column."""
     return side.total[rules.n_losses + len(rules.minima) + rows.groups[f]] if costly(rules) else 0
 
 

@@ -55,7 +55,7 @@ def allowed(c, totals):
 
 @kernel
 def charge(c, v, f, totals):
-    """What a split on a feature adds to the bound (v = 0) or to a criterion, from the rows' sums of all planes."""
+    """Return a split's addition to the bound (v = 0) or to a criterion, from the rows' sums of all planes."""
     if c.prices == 0:
         return 0
     return totals[len(c.leaf) * c.n_losses + len(c.minima) + v * c.prices + c.groups[f]]

@@ -49,7 +49,7 @@ NOTHING = -(1 << 31)  # of a tree's place that it does not have
 
 
 class Goal(NamedTuple):
-    """Which trees are counted, and how many of them are kept."""
+    """Limits of the trees to count, and how many of them to keep."""
 
     limit: i8  # largest value, penalties included
     depth: i8  # 0, 1 or 2
@@ -60,7 +60,7 @@ class Goal(NamedTuple):
 
 
 class Ties(NamedTuple):
-    """What was found. ``state``: trees counted, in two words; how many are kept; what the next one may cost at most."""
+    """Trees found. ``state``: trees counted, in two words; how many are kept; the largest cost of the next one."""
 
     values: long_1d  # (room,), at least twice goal.most
     sizes: int_1d  # (room,) leaves
@@ -77,7 +77,7 @@ class Sides(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What is asked."""
+    """Rows, rules, questions and goal of a count."""
 
     rows: Rows
     rules: Rules

@@ -63,7 +63,7 @@ def open_in_witness(rows, reduced_costs, stack, s, everywhere, picked):
 
 @kernel(separate=True)
 def open_sums(rows, reduced_costs, stack, s):
-    """What open rows of level s have, if positive: in the witness, and in all."""
+    """Add up the positive reduced costs of level s's open rows: in the witness, and in all."""
     index, numbers, row, column = stack.index[s], stack.numbers[s], rows.row, rows.column
     p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
     in_witness, everywhere = 0, 0
@@ -95,7 +95,7 @@ def keep_box(best, state, total, ends, rectangle):
             sums[k] = sums[(k - 1) // 2]
             copy_box(boxes, (k - 1) // 2, k)
             k = (k - 1) // 2
-    else:
+    else:  # callers only hand over sums above the least one, which is at the top
         k = 0
         while 2 * k + 1 < M:
             c = 2 * k + 1
@@ -118,7 +118,7 @@ def keep_box(best, state, total, ends, rectangle):
 
 @kernel
 def looked_for(best, state, least):
-    """What a box must exceed to be kept."""
+    """Return the sum that a box must exceed to be kept."""
     sums = best.sums
     return max(sums[0], least) if state[KEPT] == len(sums) else least
 
@@ -166,6 +166,7 @@ def choose_first_code(rows, reduced_costs, ends, scratch, n):
 def choose_end(rows, reduced_costs, ends, scratch, n):
     """The end with the largest reduced costs beyond it: feature, side, and the code that halves these costs."""
     picked, by_code = scratch.picked, scratch.by_code
+    # No inner interval is empty here, and picked rows are open: each lies beyond some end, so ``most`` gets positive.
     most, feature, side = 0, 0, 0
     for f in range(len(ends)):
         codes, low, high = rows.codes[f], ends[f, INNER_LOW], ends[f, INNER_HIGH]
@@ -303,7 +304,7 @@ def price_boxes(rows, reduced_costs, stack, best, scratch, least, most, state, c
         if numbers[DONE]:
             state[TOP] -= 1
             continue
-        if s + 3 >= len(stack.numbers):
+        if s + 3 >= len(stack.numbers):  # a branch adds up to three levels
             return
         state[SEEN] += numbers[N_ALL] - numbers[N_BEFORE]
         enter_level(rows, reduced_costs, stack, s, scratch, state)

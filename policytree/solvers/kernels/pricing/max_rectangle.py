@@ -170,6 +170,7 @@ def next_rectangle(rows, scratch, p1, below, floor):
         p1 -= 1
     if p1 < 0:
         return -1
+    # The same algorithm once more, for the columns. Sums are integers, so that the best one is met exactly.
     total, start = 0, 0
     for a in range(width):
         if total <= 0:

@@ -46,7 +46,7 @@ class _ScanCode(VectorCode):
         return b.or_(b.and_(one, upper), b.lshr(two, self.splat_const(32)))
 
     def side_one(self, q, j):
-        """Which word of all the q-th of the set of level d is, and what of it is on side 1 of eight columns."""
+        """Return the position among all words of the set's q-th one, and its part on side 1 of eight columns."""
         words, width = self.shapes["bits"]
         at = self.at((self["d"], words), q)
         w = self.number("where", at)

@@ -54,7 +54,8 @@ def bound_sides_by_duals(rules, path, scratch, d):
 
 @kernel(borrows=True)
 def first_minimum(rules):
-    """Which sum is the first of those that leaves must have something of."""
+    """Return the position of the first sum that has a minimum in leaves."""
+    # Sums end with minima, charges, worth and the count of rows, of which only the count is always there.
     first_after = rules.charges if rules.charges > 0 else rules.n_sums - 1 - (rules.beyond >= 0)
     return first_after - rules.n_minima
 
@@ -237,7 +238,7 @@ class BitPairBounds(PairBounds):
 def _bound_pairs(emitter):
     """Build the intrinsic that bounds both sides of every live column from all pairs of them.
 
-    What a side costs if it is split once or more: at least the least sum of the bounds of both parts, at most the least
+    A side that is split once or more costs at least the least sum of the bounds of both parts, and at most the least
     sum of their leaves; into scratch.pair_low and scratch.pair_up. ``scratch.order`` holds the n_live columns, from
     place first_open on the open ones, whose bounds alone are of use.
     """

@@ -1,9 +1,9 @@
 """Proofs without a depth limit: the words and tuples of the subset search.
 
-The value V(R) of a set of rows R is the least cost of any tree on them, with a price for every leaf. What is proved
-of a set holds however it was reached, so a table keeps it under the set's name of 128 bits (see table.py).
+The value V(R) of a set of rows R is the least cost of any tree on them, with a price for every leaf. Proofs about a
+set hold however it was reached, so a table keeps them under the set's name of 128 bits (see table.py).
 
-What is summed up over the rows of a set:
+Sums over the rows of a set:
 
     losses       of actions 1, 2, ... less that of action 0 (n_losses of them)
     floor        the least loss of every row
@@ -11,7 +11,7 @@ What is summed up over the rows of a set:
     regrets      of each action k: what rows whose best action is k lose without it (only with three actions and more)
     minima       counted rows that a leaf must have (n_minima of them)
     charges      what rows pay for a split of each price (only if splits cost something)
-    worth        what any tree on the rows costs at least, less ``beyond`` (only where that is known; see row_prices.py)
+    worth        what any tree on the rows costs at least, less ``beyond`` (only where that is known: row duals)
     count        of rows
 
 A set is kept in one of two ways: as a list of rows (``index_sets.py``: any losses), or as bits, in which rows of equal
@@ -141,7 +141,7 @@ class SetScratch(NamedTuple):
 
 
 class SearchState(NamedTuple):
-    """What a search works on."""
+    """State of a search."""
 
     rules: SetRules
     path: Path

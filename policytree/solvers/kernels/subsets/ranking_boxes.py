@@ -88,7 +88,7 @@ def fill_boxes(boxes, costs, price, positive, negative, box, control):
 
 @kernel
 def other_digits(boxes, box, j):
-    """What the columns but j add to a box's number; -1 if no whole strip lies within."""
+    """Return the part of a box's number from the columns but j; -1 if no whole strip lies within."""
     total = 0
     for f in range(len(boxes.strips)):
         first, end = boxes.up[f, box[f, 0]], boxes.down[f, box[f, 1]]

@@ -1,4 +1,4 @@
-"""What leaves cost by a reference curve, alone and together.
+"""Costs of leaves by a reference curve, alone and together.
 
 On the step that begins at the slope w and where the reference has passed the rate S of negatives, a leaf with rate n
 whose own slope p / n is above w costs S n while n <= S, and beyond that half of n^2 + S^2, or, where n is above the
@@ -57,7 +57,7 @@ def cost_up_to(costs, n, slope):
 
 @kernel
 def cost_of(costs, p, n):
-    """What a leaf with these shares costs, without its price."""
+    """Return the cost of a leaf with these shares, without its price."""
     if p <= 0.0 or n <= 0.0:
         return 0.0
     return cost_up_to(costs, n, p / n)
@@ -78,7 +78,7 @@ def sort_by_share(leaves, m, order):
 
 @kernel
 def cost_together(costs, leaves, m, order):
-    """What leaves cost together, at least the sum of what each of them costs: rates add up where slopes overlap."""
+    """Return the joint cost of leaves, at least the sum of their own costs: rates add up where slopes overlap."""
     sort_by_share(leaves, m, order)
     rate, total, before = 0.0, 0.0, 0.0
     for i in range(m):
@@ -99,6 +99,6 @@ def cost_together(costs, leaves, m, order):
 
 @kernel(takes=(LeafCosts, real_2d, real_1d))
 def costs_of_rows(costs, shares, out):
-    """What rows cost, each as a leaf."""
+    """Compute the costs of rows, each as a leaf."""
     for i in range(len(out)):
         out[i] = cost_of(costs, shares[i, POSITIVE], shares[i, NEGATIVE])

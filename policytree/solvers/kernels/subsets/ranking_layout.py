@@ -8,7 +8,7 @@ n rise:
 
 - a set of rows costs, as any tree, at least the sum of its rows' own costs (*least*), and at least two prices of a leaf
   if it is split;
-- with numbers u of rows that no leaf's cost exceeds by more than the price less the *room* (*dual*, see row_prices.py),
+- with numbers u of rows that no leaf's cost exceeds by more than the price less the *room* (*dual*, see row_duals.py),
   a tree of h leaves costs at least the sum of u and h times the room;
 - more rows cost no less, and at most what the further rows cost where they cost most (*worst*): what is known of one
   cut's sides bounds those of the other cuts of its column.

@@ -130,7 +130,7 @@ def settle_cut(data, path, table, t, most, slack, counters, control):
 
 @kernel
 def find_choices(data, path, table, trees, s, most, slack, counters, control):
-    """What may become of the first open node of state s, for at most so much."""
+    """Find the choices for the first open node of state s that cost at most so much."""
     node = trees.at[s, OPEN_NODE]
     size, first, source = trees.node[node, NODE_SIZE], trees.node[node, NODE_FIRST], trees.node[node, NODE_ROWS]
     count, least = 0, 0.0

@@ -11,7 +11,7 @@ Bounds of a set R, of which V(R) is the value, beside those from its sums (bound
                with each side R' of its parent, so every result improves all siblings at no cost. Where leaves have
                minima, or splits a price, a tree for R' may not do for R, and the bound is not used
     known      what the table holds
-    worth      what rows are worth by their prices (row_prices.py), where that is known
+    worth      dual variables of rows, where they are known
     intervals  the value itself where one feature is left: any intervals of its values are a tree
     ahead      both bounds of every side from its own splits: exact for up to two leaves, one level deeper for more
     conflicts  pairs of rows that no leaf serves both (conflicts/layout.py), for the set and both sides of every split
@@ -90,6 +90,8 @@ def drop_useless(rules, path, scratch, d):
     kept = 0
     for j in range(s[N_PLACES]):
         t = places[j]
+        # A feature's columns stand side by side in ascending order of cuts. Their sides 1 are nested, so that two of
+        # equal size are the same set.
         same = t > 0 and rules.feature[t - 1] == rules.feature[t] and on[t - 1] == on[t]
         pays = useful[0, t] and useful[1, t]
         if rules.charges > 0 or (d == 0 and rules.root_is_bound):
@@ -102,7 +104,7 @@ def drop_useless(rules, path, scratch, d):
 
 @kernel(borrows=True)
 def price_splits(rules, path, scratch, d):
-    """What every split of level d costs itself; at the root, forbidden ones cost more than any tree."""
+    """Set the price of every split of level d; at the root, forbidden ones cost more than any tree."""
     for j in range(path.scalars[d, N_PLACES]):
         t = path.places[d, j]
         path.cost[d, t] = scratch.total[rules.charges + rules.groups[t]] if rules.charges > 0 else 0
@@ -112,7 +114,7 @@ def price_splits(rules, path, scratch, d):
 
 @kernel(separate=True)
 def cost_of_intervals(rules, path, scratch, d):
-    """What the best intervals of level d's only feature left cost, if splits are free."""
+    """Return the cost of the best intervals of level d's only feature left, if splits are free."""
     places = path.places[d, : path.scalars[d, N_PLACES]]
     P, C = rules.n_losses, rules.n_minima
     sums, counts = np.zeros((len(places) + 2, P + 1), np.int64), np.zeros((len(places) + 2, C), np.int64)
@@ -359,6 +361,8 @@ def take_result(path, d, low, siblings):
         s[SPLIT] = t
     if not siblings:
         return more
+    # The child's worst and floor on side ``side`` of u are those of the rows that it shares with this sibling:
+    # worst(R' without R) = worst(R') - worst(shared), and floor(R without R') = floor(R) - floor(shared).
     spare = lows[v, t] - child[TOTAL_WORST]
     for j in range(s[N_PLACES]):
         u = path.places[d, j]

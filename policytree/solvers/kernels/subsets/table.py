@@ -23,7 +23,7 @@ FULL = 7  # tenths of the places that may be taken
 
 
 def _entries(cost) -> np.dtype:
-    """What is known of a set: its name, ``low`` <= least cost <= ``up``, and how a tree of cost ``up`` begins."""
+    """Make the type of a set's entry: name, ``low`` <= least cost <= ``up``, and how a tree of cost ``up`` begins."""
     return np.dtype([("key1", np.int64), ("key2", np.int64), ("low", cost), ("up", cost), ("split", np.int64)])
 
 
@@ -39,6 +39,7 @@ else:
 @kernel(takes=(OneOf({"": known_1d, "real": known_real_1d}), i8, i8), borrows=True)
 def place_of(table, key1, key2):
     """Where a set stands in the table, or the empty place where it would."""
+    # Two zeros as keys mark an empty place. Entries are never removed, so a search may end at the first empty place.
     mask = len(table) - 1
     h = (key1 ^ (key1 >> 29)) & mask
     while (table[h].key1 != 0 or table[h].key2 != 0) and (table[h].key1 != key1 or table[h].key2 != key2):

@@ -1,8 +1,8 @@
 """The next test of a tree that is cheap to apply, by the greedy score of Zhang and Gionis (2022).
 
 A node's objects are added up once, for all codes of all columns. Of an object i with probability p, and q the larger
-of p and the threshold, two numbers are added beside its class: a = p / (p(S) - q) and b = a q. What the two submodular
-functions gain in a branch is then, for all objects together,
+of p and the threshold, two numbers are added beside its class: a = p / (p(S) - q) and b = a q. The gain of the two
+submodular functions in a branch is then, for all objects together,
 
     p(branch) - [p(branch) > threshold] * (pairs(branch) / pairs(S)) * (p(branch) * sum a - sum b),
 
@@ -144,7 +144,7 @@ def add_branch(branch, K, objects, scoring, pairs, terms):
 
 @kernel
 def score(terms, scoring, price, mass, before, pairs):
-    """What a test with these terms is worth, in a node of this probability, impurity and mixed pairs."""
+    """Score a test with these terms, in a node of this probability, impurity and mixed pairs."""
     reduction = before - terms[3]
     if reduction < TIE * before:
         reduction = 0.0
