@@ -31,7 +31,7 @@ def takes_options(*leave_out: str, otherwise: str = "") -> Callable[[Command], C
     *leave_out : str
         Fields that the command does not know.
     otherwise : str
-        Rule where the user says nothing, instead of the help's text after "Default:".
+        The default in words, instead of the help's text after "Default:".
     """
 
     def decorate(command: Command) -> Command:

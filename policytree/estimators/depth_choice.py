@@ -82,16 +82,16 @@ class RewardRows:
     X : ndarray of shape (n, p)
         Encoded.
     losses : ndarray of shape (n, K)
-        What every arm loses, net of treatment costs: rewards, turned so that less is better.
+        Losses of every arm, net of treatment costs: rewards, turned so that less is better.
     weight : ndarray of shape (n,)
     arms : ndarray of shape (n,), int, or None
         The arm each row received, where leaves must hold rows of every arm.
     limited : Limited or None
-        What budget and limits are about.
+        Quantities that budget and limits bound.
     groups : ndarray of shape (n,), int, or None
         Clusters.
     judging : ndarray of shape (n, K), or None
-        What every arm loses by the rewards that judge trees on rows they were not learnt from; None: ``losses``.
+        Losses of every arm by the rewards that judge trees on rows they were not learnt from; None: ``losses``.
     """
 
     X: np.ndarray
@@ -282,7 +282,7 @@ def _mean(scores: np.ndarray, rows: RewardRows) -> tuple[float, float]:
 
 
 def _best_for_all(estimator: Any, rows: RewardRows) -> np.ndarray | None:
-    """What the best treatment for all gains for every row, shape (n,); None where none keeps to budget and shares."""
+    """Return gains of the best treatment for all, shape (n,); None where none keeps to budget and shares."""
     tree = _candidate(estimator, (0, None), 0.0, 1.0, 1)
     try:
         return -_lost(tree._fit_job(tree._job_of(rows)), rows)
@@ -293,7 +293,7 @@ def _best_for_all(estimator: Any, rows: RewardRows) -> np.ndarray | None:
 def held_out_scores(
     estimator: Any, rows: RewardRows, sizes: Sequence[Size], price: float, plans: Sequence[FoldPlan]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What trees gain for rows that they were not learnt from.
+    """Estimate the gains of trees for rows that they were not learnt from.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def held_out_scores(
 
 
 def _lost(tree: Any, rows: RewardRows) -> np.ndarray:
-    """What every row loses by what a tree gives it, as judged, with the price of questions where they are charged."""
+    """Return every row's loss under a tree, as judged, with the price of questions where they are charged."""
     leaves = tree.tree_.apply(rows.X)
     losses = rows.losses if rows.judging is None else rows.judging
     lost = losses[np.arange(len(leaves)), tree.tree_.action[leaves]]
@@ -372,7 +372,7 @@ def _candidate(estimator: Any, size: Size, price: float, share: float, searches:
 
 def _folds(rows: RewardRows, seed: Any) -> FoldPlan:
     """Folds of rows, or of whole clusters."""
-    from policytree.model_selection.folds import make_folds  # that module loads what a search does without
+    from policytree.model_selection.folds import make_folds  # the module loads what a search does without
 
     n, groups = len(rows.X), rows.groups
     units = n if groups is None else len(np.unique(groups))

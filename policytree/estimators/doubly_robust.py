@@ -99,7 +99,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
     rewards_ : DataFrame of shape (n, K)
         Doubly robust: what rules are judged by.
     tree_rewards_ : DataFrame of shape (n, K)
-        What the tree was found for: the same, unless ``method`` says otherwise.
+        Rewards that the tree was found for: the same, unless ``method`` says otherwise.
     policy_tree_ : PolicyTree
         The fitted policy tree; its fitted attributes, listed below, are also available here.
 
@@ -226,7 +226,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         T : array-like of shape (n,), or DataFrame of several columns
             Arm each row received, labels of any type. Several treatments at once, a column each, are combined.
         X : DataFrame or array-like of shape (n, p)
-            What the tree may split on; also used by the nuisance models.
+            Covariates that the tree may split on; also used by the nuisance models.
         W : DataFrame or array-like of shape (n, q), optional
             Further confounders, for the nuisance models only.
         propensity : optional
@@ -339,7 +339,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
         return rewards if rewards.random_state is not None else rewards.set_params(random_state=self.random_state)
 
     def _other_rewards(self, judging: RewardEstimator, data: StudyData) -> RewardEstimator | None:
-        """What makes the rewards that the tree is found for, unfitted; None where they are those that judge it.
+        """Make the unfitted estimator of the tree's rewards; None where they are those that judge it.
 
         Raises
         ------
@@ -422,7 +422,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
 
 
 def _progress(verbose: int) -> AbstractContextManager[None]:
-    """What shows the models that are fitted inside, if asked for; what displays need is imported only then."""
+    """Show the progress of the models fitted inside, if asked for; imports of displays wait until then."""
     if not verbose:
         return nullcontext()
     from policytree.common.progress import model_progress

@@ -223,7 +223,7 @@ class TimeToEvent:
         )
 
     def facts(self, unit: str = "") -> dict[str, str]:
-        """Name the facts of the question that a report states beside the outcome."""
+        """Return facts of the question that a report states beside the outcome, by their names."""
         return {"horizon": self.until(unit) + (f" (by default: {self.chosen})" if self.chosen else "")}
 
     def until(self, unit: str = "") -> str:
