@@ -172,12 +172,12 @@ NODE = np.dtype(
         ("enough", np.int64),  # a bound that refutes it, though its exact value would say more of other cuts
         ("best", np.int64),  # value of the best tree so far; a lower bound if it has no tree
         ("tree_length", np.int64),
-        ("to_try", np.int64),  # features to try: 0 if none is needed; see levels.NOT_SEARCHED
+        ("to_try", np.int64),  # features to try: 0 if none is needed; see depth_first/stack.NOT_SEARCHED
         ("next", np.int64),  # how many were tried
         ("feature", np.int64),
         ("cut", np.int64),
         ("paid", np.int64),  # price of the split on this feature
-        ("share", np.int64),  # leaves of the cut's left side; 0: no cut begun; see levels.BOTH
+        ("share", np.int64),  # leaves of the cut's left side; 0: no cut begun; see depth_first/stack.BOTH
         ("deep", np.int64),  # the side of the cut that has to be deep: NO_SIDE, LEFT_SIDE, RIGHT_SIDE
         ("relaxed", np.int64),  # whether the cut's sides are only bounded, without minima
         ("right_first", np.int64),  # whether the right side is solved first
@@ -195,7 +195,7 @@ SOLVED = np.dtype(
     [
         ("key1", np.int64),
         ("key2", np.int64),
-        ("size", np.int64),  # of the trees: see subset_cache.size_key
+        ("size", np.int64),  # of the trees: see depth_first/cache.size_key
         ("value", np.int64),
         ("start", np.int64),  # of its tree in the pool
         ("length", np.int64),  # 0: the value is a lower bound
