@@ -32,7 +32,7 @@ _PARTS = re.compile(r"[_\s]+|(?<=[A-Za-z])\.(?=[A-Za-z])|(?<=[a-z])(?=[A-Z][a-z]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a column is called.
+    """Name of a column, its unit and names of its values.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Label:
         return f"{self.text} ({self.unit})" if self.unit else self.text
 
     def of(self, value: Any) -> Any:
-        """What a value means, a whole number with or without its decimals; itself where nobody said it."""
+        """Name a value, a whole number with or without its decimals; return the value itself where it has no name."""
         return next((self.values[text] for text in _texts(value) if text in self.values), value)
 
 
@@ -146,7 +146,7 @@ def read_labels(path: str | os.PathLike[str]) -> dict[str, Label]:
 
 
 def _values(text: str, line: int) -> dict[str, str]:
-    """What values mean: "0=female; 1=male"."""
+    """Parse names of values: "0=female; 1=male"."""
     pairs = [part.partition("=") for part in text.split(";") if part.strip()]
     if not all(sign and value.strip() and meaning.strip() for value, sign, meaning in pairs):
         raise InputError(f"Line {line} of the labels has values {quoted(text)}; write them as in 0=female; 1=male.")
@@ -160,7 +160,7 @@ def _values(text: str, line: int) -> dict[str, str]:
 
 
 def _called(values: Sequence[Any], label: Label, column: str) -> tuple[Any, ...]:
-    """What the values of a column are called; refuses two that would be called the same: rules must tell them apart."""
+    """Name the values of a column; refuse two values of one name, since rules must tell them apart."""
     called = tuple(label.of(value) for value in values)
     for k, meaning in enumerate(called):
         if label.values and str(meaning) in map(str, called[:k]):
