@@ -1,4 +1,4 @@
-"""What all reports share: their content as a page, as text and as data."""
+"""The base of all reports: their content as a page, as text and as data."""
 
 from __future__ import annotations
 

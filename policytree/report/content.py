@@ -1,4 +1,4 @@
-"""What a report says, apart from how it is shown: sections of plain blocks, which JSON can hold."""
+"""Content of a report, apart from its rendering: sections of plain blocks, which JSON can hold."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Outline:
     form : bool
         Whether a page leads a person through it.
     caution : str
-        What a page says beside the treatment that a person would get, such as that the tree is not recommended.
+        Caution beside the treatment that a person would get, such as that the tree is not recommended.
     """
 
     root: dict[str, Any]

@@ -56,7 +56,7 @@ class About:
     treatment, outcome : str
         By default the names of the columns.
     unit : str
-        What the outcome measures.
+        Unit of the outcome.
     cluster, weights : str
         Names of their columns.
     strata : tuple of str
@@ -71,15 +71,15 @@ class About:
     command : str
         The command that reproduces this report.
     costs : str
-        What treatments cost in the outcome's unit; values are net of it.
+        Costs of treatments in the outcome's unit; values are net of them.
     control : str
-        What treatments are compared with, and how it was chosen.
+        Comparison of treatments, and how it was chosen.
     title : str
         Of the report.
     further : mapping of str to str
         By the key of a section, how to get further results.
     labels : "humanize", path, mapping of str to str or Label, or None
-        What columns and their values are called, as in :func:`policytree.trees.labels.read_labels`: a file, or by
+        Labels of columns and of their values, as in :func:`policytree.trees.labels.read_labels`: a file, or by
         column. Trees, tables of covariates and the questionnaire say them; saved trees keep the columns' names.
 
     Examples
@@ -188,7 +188,7 @@ class About:
         )
 
     def called(self, column: str) -> str:
-        """What a column is called, or one of its values, such as "town=A"."""
+        """Return the label of a column, or of one of its values, such as "town=A"."""
         if self.labels is None or column in self.labels:
             return column if self.labels is None else str(self.labels[column])
         name, _, value = column.partition("=")
@@ -209,7 +209,7 @@ class Described:
     ----------
     about : About
     observed : StudyData
-        What was given: times are times, missing outcomes are missing.
+        Data as given: times are times, missing outcomes are missing.
     seen : StudyData
         The same with outcomes that are known for everybody: means of arms are areas under their curves of Kaplan and
         Meier, or means of the outcomes that are not missing (:func:`policytree.weighting.completion.unadjusted`).
@@ -253,7 +253,7 @@ class Described:
 
     @property
     def covariates(self) -> pd.DataFrame:
-        """What the rule may look at and what is adjusted for beside it, each column once, by its label."""
+        """Columns that the rule may use and those adjusted for beside them, each once, by its label."""
         table = covariate_table((self.X, self.W))
         return table if self.about.labels is None else labelled_table(table, self.about.labels)
 
@@ -295,7 +295,7 @@ class Described:
 
     @property
     def value(self) -> str:
-        """What values of rules are, in words: ``mean_outcome``, or with an instrument what is gained of it."""
+        """The value of rules in words: ``mean_outcome``, or with an instrument the gain in it."""
         return gain_text(self.mean_outcome, self.observed) if self.by_offers else self.mean_outcome
 
     @property
@@ -306,7 +306,7 @@ class Described:
 
     @property
     def met(self) -> str:
-        """What people are counted with: the outcome as somebody called it, or the value of its column."""
+        """The event that people are counted with: the outcome as somebody called it, or the value of its column."""
         if self.times is not None:
             return self.counted.outcome
         outcome = self.about.outcome
@@ -314,7 +314,7 @@ class Described:
 
     @property
     def mean_outcome(self) -> str:
-        """What outcomes are on average, in words, such as "mean score" or "mean days up to 1,000 days"."""
+        """The average outcome in words, such as "mean score" or "mean days up to 1,000 days"."""
         about = self.about
         if self.counts_people:
             return f"share of people with {self.met}"
@@ -322,12 +322,12 @@ class Described:
 
     @property
     def aim(self) -> str:
-        """What a rule is for, such as "the highest mean score (points)"."""
+        """The aim of a rule, such as "the highest mean score (points)"."""
         return f"the {'highest' if self.direction == 'maximize' else 'lowest'} {self.aim_value}"
 
     @property
     def aim_value(self) -> str:
-        """What values are, with their unit."""
+        """The name of the value, with its unit."""
         counted = self.times is not None or self.counts_people  # in a unit of its own
         return f"{self.value} ({self.about.unit})" if self.about.unit and not counted else self.value
 
@@ -351,7 +351,7 @@ class Described:
 
     @property
     def value_unit(self) -> str:
-        """What values are measured in, such as "points" or "days of 1,000"; "" if nobody said it."""
+        """The unit of values, such as "points" or "days of 1,000"; "" if nobody said it."""
         unit = self.about.unit
         if self.times is None or (self.times.target.per_horizon and not unit):
             return unit

@@ -26,9 +26,9 @@ def outline(
     X : ndarray of shape (n, p)
         Encoded rows; how far their numbers spread says what a small change is.
     lines : mapping of int to tuple of str
-        What stands in each leaf beside its treatment.
+        Text of each leaf beside its treatment.
     unit : str
-        What the rows are.
+        Name of the rows.
     form : bool
         Whether a page leads a person through it.
     """
@@ -65,7 +65,7 @@ def _node(tree: Tree, node: int, lines: Mapping[int, tuple[str, ...]], unit: str
 
 
 def _test(tree: Tree, node: int) -> dict[str, Any]:
-    """What a program compares: numbers by "numeric", texts by "category" and "group"; or whether there is a value."""
+    """Encode a test for a program: numbers by "numeric", texts by "category" or "group", else "known" or "missing"."""
     feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
     if feature.kind == CATEGORICAL:
         values = [str(feature.categories[k]) for k in feature.levels_at(threshold)]

@@ -60,17 +60,17 @@ class RegimeMaterial:
 
     @property
     def value(self) -> str:
-        """What values of regimes are, in words."""
+        """The value of regimes, in words."""
         return f"mean {self.about.outcome}"
 
     @property
     def aim_value(self) -> str:
-        """What values are, with their unit."""
+        """The name of the value, with its unit."""
         return f"{self.value} ({self.about.unit})" if self.about.unit else self.value
 
     @property
     def aim(self) -> str:
-        """What a regime is for, such as "the highest mean score (points)"."""
+        """The aim of a regime, such as "the highest mean score (points)"."""
         return f"the {'highest' if self.direction == 'maximize' else 'lowest'} {self.aim_value}"
 
     @property

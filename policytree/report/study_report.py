@@ -60,7 +60,7 @@ class StudyReport(Report):
         Outcome in its unit, and treatment received, of the whole study; if the model was fitted for a target, of the
         study's own rows, and so is X. A :class:`policytree.Study` takes the place of Y, T, X and the rest.
     X : table of shape (n, p)
-        What the tree may look at.
+        Columns that the tree may use.
     W : table of shape (n, q), optional
         Further confounders.
     groups : column of shape (n,), optional
@@ -68,14 +68,14 @@ class StudyReport(Report):
     sample_weight : column of shape (n,), optional
         Weights >= 0.
     offer_costs : mapping, array of shape (M,) or (n, M), optional
-        What the offers cost, in the outcome's unit, whether they are taken or not. With it or ``treatment_cost`` the
+        Costs of the offers, in the outcome's unit, taken or not. With them or ``treatment_cost`` the
         report learns the best tree over offers, and computes its held-out value, by
         :func:`policytree.evaluation.offer_rule`; pass the result of that among ``results`` to do so beforehand.
     treatment_cost : float
-        What everybody who takes the second treatment (in sorted order) costs. The model's own rewards are net of it
+        Cost of the second treatment (in sorted order) for all who take it. The model's own rewards are net of it
         only if it was fitted to outcomes less it.
     results : result or sequence of results
-        What else was found out: of :func:`policytree.cross_val_policy_value` (without it there is no verdict),
+        Further results: of :func:`policytree.cross_val_policy_value` (without it there is no verdict),
         :func:`policytree.honest_leaf_summary`, :func:`policytree.heterogeneity_test`,
         :func:`policytree.evaluation.rank_average_treatment_effect`, :func:`policytree.evaluation.qini_curve`,
         :func:`policytree.evaluation.budget_path`, :func:`policytree.evaluation.pareto_path`,

@@ -32,7 +32,7 @@ from policytree.weighting.stacked import per_person
 from policytree.weighting.study_data import StudyData, by_columns
 from policytree.weighting.time_to_event.outcome import warn_of_direction
 
-Opinion = tuple[str, str]  # what models are of, "treatment" or "outcomes", and the learner in place of the mixture
+Opinion = tuple[str, str]  # the target of models, "treatment" or "outcomes", and the learner instead of the mixture
 FEWEST_TO_SHARE = 5  # folds: of fewer, models without two folds would learn from half of the rows or less
 
 
@@ -105,7 +105,7 @@ class Data:
             self._propensity = sliceable(propensity, "propensity", seen.n)
 
     def costs(self, rows: np.ndarray) -> np.ndarray | None:
-        """What the treatments cost these rows, shape (len(rows), K); None if they cost nothing."""
+        """Return the costs of treatments for these rows, shape (len(rows), K); None if they cost nothing."""
         return None if self._costs is None else self._costs.to_numpy()[rows]
 
     def net(self, rewards: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -116,7 +116,7 @@ class Data:
         return rewards - costs if self.direction == "maximize" else rewards + costs
 
     def own_outcomes(self, fitted, rows: np.ndarray) -> np.ndarray:
-        """What the own treatments of these rows brought after what they cost, shape (len(rows),).
+        """Return outcomes of these rows under their own treatments, net of costs, shape (len(rows),).
 
         Where some outcomes are censored or missing, a fitted estimator that has not seen these rows completes them.
         """
@@ -135,7 +135,7 @@ class Data:
         return self.net(np.tile(y[:, None], self.seen.n_arms), rows)[np.arange(len(rows)), own]
 
     def _own_outcomes_in_target(self, fitted, rows: np.ndarray) -> np.ndarray:
-        """What the study's way of assigning treatments would bring in the target, by rows, net of what it costs."""
+        """Score the study's way of assigning treatments in the target, by rows, net of its costs."""
         estimator, costs = getattr(fitted, "reward_estimator_", fitted), self.costs(rows)
         if not isinstance(estimator, RewardEstimator):
             raise InputError(
@@ -162,7 +162,7 @@ class Data:
         return pd.DataFrame(self.net(values, rows), index=self.seen.index[rows], columns=self.seen.treatments)
 
     def _asked(self, method: Callable[..., Any], rows: np.ndarray, **known: Any) -> Any:
-        """What a fitted estimator says of rows that it has not seen; ``known``: of their propensities and outcomes."""
+        """Call a fitted estimator's method on rows that it has not seen; ``known``: their propensities and outcomes."""
         if not getattr(method, "takes_study", False):
             return method(**self.outcomes(rows), **self.covariates(rows), **known)
         part, known = self.seen.rows(rows), known | self.covariates(rows)
@@ -234,7 +234,7 @@ class Data:
         }
 
     def further_own(self, fitted, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """What the own treatments of these rows brought by further outcomes, (len(rows),)."""
+        """Return further outcomes of these rows under their own treatments, (len(rows),)."""
         known = {"T": self.seen.treatments[self.seen.arm[rows]], **self.covariates(rows)}
         return {
             name: fitted.outcome_estimators_[name].predict_own_outcomes(_rows(values, rows), **known).to_numpy()
@@ -293,12 +293,12 @@ class Judged:
     other_rewards : mapping of (str, str) to ndarray of shape (n_test, K)
         The same by other models, where that was asked for, by what they are of ("treatment", "outcomes") and learner.
     outcome : ndarray of shape (n_test,)
-        What their own treatments brought, net of costs.
+        Outcomes under their own treatments, net of costs.
     policy, plug_in : ndarray of shape (n_test,), int
         Positions of treatments.
     rivals : mapping of str to ndarray of shape (n_test,), int
     training : mapping of str to ndarray of shape (n_train,), or None
-        What the rules bring the rows that chose them, by the rewards that chose them, net of costs: "policy",
+        Scores of the rules on the rows that chose them, by the rewards that chose them, net of costs: "policy",
         "plug_in" and rivals by their names. None if the fitted estimator does not show these rewards.
     tree : object
         ``policy_tree_`` of the fitted estimator, or the estimator if it has none.
@@ -307,7 +307,7 @@ class Judged:
     further : mapping of str to ndarray of shape (n_test, K)
         Rewards of further outcomes.
     further_own : mapping of str to ndarray of shape (n_test,)
-        What their own treatments brought by these.
+        Further outcomes under their own treatments.
     support : Support or None
         Chances of treatment of the training rows, where they were estimated.
     second_best : mapping of str to str
@@ -461,7 +461,7 @@ def _plug_in(fitted, outcomes: pd.DataFrame, data: Data, rows: np.ndarray) -> np
 
 
 def _training_scores(fitted, rivals: Mapping[str, Any], data: Data, fit: Fit) -> dict[str, np.ndarray] | None:
-    """What the rules bring the rows that chose them; None where the estimator does not show its rewards."""
+    """Score the rules on the rows that chose them; None where the estimator does not show its rewards."""
     rewards, treatments = getattr(fitted, "rewards_", None), pd.Index(data.seen.treatments)
     if rewards is None or len(rewards) != len(fit.train):
         return None
@@ -538,7 +538,7 @@ def policy_codes(rule, X, treatments: pd.Index) -> np.ndarray:
 
 
 def shown_policy(estimator, data: Data, rows: np.ndarray) -> np.ndarray | None:
-    """What an estimator that was fitted on this very study gives these rows; None if it was not."""
+    """Assign these rows by an estimator that was fitted on this very study; None if it was not."""
     fitted_rewards = getattr(estimator, "rewards_", None)
     if fitted_rewards is None or len(fitted_rewards) != data.seen.n:
         return None

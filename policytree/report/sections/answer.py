@@ -30,7 +30,7 @@ def spoken(material: Material, verdict: Verdict) -> Verdict:
 
 
 def verdict_section(material: Material) -> Section:
-    """What a reader sees first: what to do, what it brings, how sure that is, what it assumes, and what counts."""
+    """Build the first section: the action to take, its gain, certainty and assumptions, and what counts."""
     values = material.only(PolicyValueTable)
     if values is None:
         return Section("verdict", "Verdict", (Words(NO_VALUE, "lead"), *_facts(material)))
@@ -85,7 +85,7 @@ def _facts(material: Material) -> list[Block]:
 
 
 def gates_table(gates: Sequence[Gate]) -> Table:
-    """What a verdict rests on: every gate, those that it passed too."""
+    """Tabulate every gate of a verdict, those that it passed too."""
     said = [" ".join(part for part in (f"{capitalised(gate.reason)}.", gate.remedy) if part) for gate in gates]
     cells = tuple((gate.name, gate.state, text) for gate, text in zip(gates, said, strict=True))
     return Table(

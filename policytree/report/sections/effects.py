@@ -76,7 +76,7 @@ def heterogeneity_section(material: Material) -> Section:
 
 
 def _numbers(rows: list[tuple[Any, dict[str, Any]]], names: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
-    """What stands behind the rows of a table."""
+    """Return the numbers behind the rows of a table."""
     return tuple({"treatment": str(label), **{name: row[name] for name in names}} for label, row in rows)
 
 

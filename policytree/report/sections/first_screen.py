@@ -1,4 +1,4 @@
-"""What a director reads: what a rule brings, how sure that is, what is assumed, what counts and what does not."""
+"""The first screen, for a director: a rule's gain, certainty and assumptions, what counts and what does not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ IN_FULL = (ASSIGNMENT, HIDDEN)  # gates that say how far a reader may believe ef
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a first screen is made of.
+    """Material of a first screen.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class Told:
     amounts : Amounts
     about : About
     outcome : str
-        What values are, in which unit, and which way is better.
+        Name of values, their unit, and which way is better.
     judged : str
         On how many rows of which data.
     met : str
-        What people are counted with, where outcomes are zeros and ones.
+        Event that people are counted with, where outcomes are zeros and ones.
     further : mapping of str to mapping of str to Estimate
         Means of other outcomes under every rule.
     asks : bool
@@ -118,7 +118,7 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
 
 
 def _under(rule: str, verdict: Verdict) -> str:
-    """What a gain is over, behind "than"."""
+    """Name the comparison of a gain, behind "than"."""
     return over_words(rule) + (", the control" if is_control(rule, verdict) else "")
 
 
@@ -158,7 +158,7 @@ def _overturned(told: Told) -> str:
 
 
 def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
-    """What the first screen says beside the proposal and its numbers: what counts, what does not, and what else is."""
+    """List the facts beside the proposal and its numbers: what counts, what does not, and further results."""
     verdict, amounts, about = told.verdict, told.amounts, told.about
     best, pairs = verdict.against_best, {"outcome": told.outcome}
     kept = verdict.against_status_quo if verdict.reason is Reason.STATUS_QUO_BETTER else None

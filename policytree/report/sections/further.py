@@ -116,7 +116,7 @@ def groups_section(frame: pd.DataFrame, gaps: Sequence[GroupGap], level: float) 
 
 
 def _price(material: Material, values: PolicyValueTable | None) -> list[Block]:
-    """What limits on outcomes and groups cost in the outcome's unit: on the rows of the fit, and held out."""
+    """State the cost of limits on outcomes and groups, in the outcome's unit: on the rows of the fit, and held out."""
     model = material.model
     if not is_limited(model):
         return []

@@ -39,7 +39,7 @@ MOST_COVARIATES = 20  # in the table of compliers: those who differ most
 
 
 def offers_section(material: Material) -> Section | None:
-    """What offers do to uptake and outcomes, and the tree over offers; None where there is no instrument."""
+    """Show effects of offers on uptake and outcomes, and the tree over offers; None where there is no instrument."""
     study, rewards = material.study, material.rewards
     if not study.by_offers:
         return None

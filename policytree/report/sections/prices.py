@@ -1,4 +1,4 @@
-"""What rules are worth at other prices of treatments: moments from which a page computes it, and break-even prices.
+"""Values of rules at other prices of treatments: moments from which a page computes them, and break-even prices.
 
 At prices ``p`` a rule that gives arm ``k`` to a share ``s_k`` of people is worth ``v - p s``: linear in ``p``, and its
 variance is quadratic in it. Means, shares and covariances of the held-out estimates therefore say all.
@@ -85,7 +85,7 @@ def _known(values: PolicyValueTable, rule: str) -> bool:
 
 
 def _columns(values: PolicyValueTable, repetition: Repetition, rule: str) -> np.ndarray:
-    """What a rule brings every judged row, and which arm it gives, (n_judged, 1 + K)."""
+    """Return the scores of a rule on every judged row, and the arm that it gives, (n_judged, 1 + K)."""
     seen, n = values.observed, len(values.judged)
     if rule == POLICY:
         given = np.asarray(repetition.policy)[:, None] == np.asarray(seen.treatments)[None, :]

@@ -19,7 +19,7 @@ def question_section(study: Described) -> Section:
 
 
 def check_section(study: Described) -> Section:
-    """What is suspicious about the data, most serious first."""
+    """List findings of the data check, most serious first."""
     check = study.check
     if not check.findings:
         return Section("check", "Data check", (Words(str(check)),))

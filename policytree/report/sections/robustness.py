@@ -1,4 +1,4 @@
-"""What could overturn the answer: a hidden confounder, another sample, other trees with the same value."""
+"""Threats to the answer: a hidden confounder, another sample, other trees with the same value."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _omitted(result: OmittedVariableBounds, called: Callable[[str], str]) -> lis
 
 
 def stability_section(material: Material) -> Section | None:
-    """What recurs over resamples, and which other trees are as good; None without such results."""
+    """Show splits that recur over resamples, and other trees that are as good; None without such results."""
     blocks: list[Block] = []
     stability, ties = material.only(PolicyStability), material.only(NearTies)
     if stability is not None:

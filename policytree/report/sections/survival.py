@@ -125,13 +125,13 @@ def target_text(
     scale, named = (1.0, f" {times.value_unit(study.about.unit)}") if times.target.per_horizon else (100.0, "%")
     digits = decimals(scale * each.standard_error for each in beside)
     shown = f"{scale * mean.value:,.{digits}f}" + named * (unit or named == "%")
-    # An error of zero comes from rows that all had the event, or none of which had: that is no certainty.
+    # An error of zero is no certainty: it comes from rows that all had the event, or none of which had.
     known = error and 0.0 < mean.standard_error < np.inf
     return shown + (f" ({scale * mean.standard_error:,.{digits}f})" if known else "")
 
 
 def _censoring(material: Material) -> list[Words]:
-    """What is assumed of censoring, and how many probabilities were raised."""
+    """State the assumptions about censoring, and how many probabilities were raised."""
     rewards, blocks = material.rewards, [Words(ASSUMED, "note")]
     if rewards is None or rewards.horizon_ is None:
         return blocks

@@ -81,7 +81,7 @@ def fragile_leaves(material: Material) -> dict[int, float]:
 
 
 def fragile_texts(material: Material) -> dict[int, str]:
-    """What is said of these leaves."""
+    """Describe the fragile leaves."""
     return {leaf: fragile_text(share) for leaf, share in fragile_leaves(material).items()}
 
 
@@ -231,7 +231,7 @@ def tree_picture(material: Material, values: Mapping[int, LeafValue]) -> Picture
 
 
 def _notes(material: Material) -> dict[int, list[str]]:
-    """What a leaf of the picture says beside its people: who got what, and the effect."""
+    """Collect the texts of leaves in the picture beside their people: who got what, and the effect."""
     notes: dict[int, list[str]] = {}
     for texts in (arm_texts(material), given_texts(material)):
         for leaf, text in texts.items():

@@ -54,7 +54,7 @@ def rules_table(
     unit : str
         Of the values, if it is said.
     what : str
-        What rules give, where that is no treatment.
+        Name of the rules' choices, where these are no treatments.
     own, short : str
         The learnt rule, by its name in the table and in a few letters.
     whose : str
@@ -102,7 +102,7 @@ def picture_of_values(
     ----------
     values : PolicyValueTable or RegimeValueTable
     value, unit : str
-        What values are, and what they are measured in.
+        Name of values, and their unit.
     limits : list of two floats, or None
         Between which every value lies, if that is known.
     people : str
@@ -157,7 +157,7 @@ def other_interval(values: PolicyValueTable | RuleValues) -> list[str]:
 
 
 def status_quo_words(rules: Collection[str], got: str = "what people got") -> str:
-    """What the status quo is, or the mixture of treatments that was drawn by lot, in a sentence."""
+    """Describe the status quo, or the mixture of treatments that was drawn by lot, in a sentence."""
     if AS_RANDOMIZED in rules:
         return "As randomised: the mixture of treatments in the trial, which nobody would be given."
     return f"Status quo: {got}."

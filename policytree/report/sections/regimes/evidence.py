@@ -64,7 +64,7 @@ def gates(checks: Sequence[tuple[str, StudyCheck]]) -> tuple[Gate, ...]:
 
 
 def check_section(checks: Sequence[tuple[str, StudyCheck]]) -> Section | None:
-    """What is suspicious about the scores of any stage; None if nothing is."""
+    """List suspicious findings about the scores of any stage; None if there are none."""
     found = tuple(
         Words(f"{finding.severity.capitalize()}, at {name}: {finding}", TONES[finding.severity])
         for name, check in checks

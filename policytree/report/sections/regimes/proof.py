@@ -1,4 +1,4 @@
-"""What is proved of a regime, and what is not; and what nothing in the report can tell."""
+"""Proved and unproved claims about a regime, and the limits of the data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def certificate_section(material: RegimeMaterial) -> Section:
 
 
 def limits_section(material: RegimeMaterial) -> Section:
-    """What the data cannot tell."""
+    """List the limits of the data."""
     course = material.course
     items = []
     estimated = [each.name for each in course.decisions if each.propensity is None]

@@ -178,7 +178,7 @@ def example_section(material: RegimeMaterial) -> Section | None:
 
 
 def _walk(tree: Tree, history: np.ndarray, leaf: int) -> str:
-    """What is asked, what the answers are, and what is given."""
+    """Tell the questions on the way to a leaf, their answers, and the treatment given."""
     node, said, nodes = 0, [], []
     while not tree.is_leaf[node]:
         below = int(tree.children_left[node])
