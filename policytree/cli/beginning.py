@@ -20,7 +20,7 @@ from policytree.common.option_words import typed_list
 from policytree.evaluation.policy_value.validation import SPLIT, fewest_rows, refuse_small_arms
 from policytree.exceptions import InputError
 from policytree.problem.split_columns import GROUPS
-from policytree.report.material import Described
+from policytree.report.described import Described
 from policytree.study.study import Study, columns_in
 from policytree.study_check.columns import rare_levels
 from policytree.study_check.events import event_options

@@ -32,7 +32,7 @@ from policytree.evaluation.policy_value.cross_val import cross_val_policy_value
 from policytree.evaluation.policy_value.further import WITHOUT_LIMITS
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.exceptions import InputError
-from policytree.report.material import Described
+from policytree.report.described import Described
 from policytree.report.sections.credibility import gated
 from policytree.report.sections.question import check_section, question_section
 from policytree.report.study_report import StudyReport

@@ -44,7 +44,7 @@ from policytree.evaluation.policy_value.rule_names import POLICY
 from policytree.evaluation.policy_value.verdict import SecondOpinion, Verdict
 from policytree.exceptions import InputError, UnseenValueWarning
 from policytree.report.content import Section, Words
-from policytree.report.material import Described
+from policytree.report.described import Described
 from policytree.report.sections.answer import gates_table
 from policytree.report.sections.credibility import make_means_section, rewards_check
 from policytree.report.sections.further import further_section, groups_section

@@ -31,7 +31,7 @@ from policytree.data.combined_treatments import CombinedTreatments, combine_fram
 from policytree.data.feature_encoder import object_numbers
 from policytree.datasets import Dataset, load_dataset
 from policytree.exceptions import InputError, quoted
-from policytree.report.material import About, Described
+from policytree.report.described import About, Described
 from policytree.serialization.labels import label_to_json
 from policytree.study import MayBeMissing, Offered, Population
 from policytree.study.assignments import Assignment, Combined, Given

@@ -15,7 +15,7 @@ from policytree.regimes.course import Course
 from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.amounts import Amounts
-from policytree.report.material import About, column_names
+from policytree.report.described import About, column_names
 from policytree.trees.labels import Label, as_labels
 from policytree.trees.text import rule_sentence
 from policytree.trees.tree import Tree

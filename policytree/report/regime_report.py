@@ -20,7 +20,8 @@ from policytree.regimes.stages import Stage
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.base import Report
 from policytree.report.content import Content, Section, Words
-from policytree.report.material import About, headings
+from policytree.report.described import About
+from policytree.report.material import headings
 from policytree.report.regime_material import RegimeMaterial, named_after
 from policytree.report.sections.regimes.evidence import (
     check_section,

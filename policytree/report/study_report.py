@@ -20,7 +20,8 @@ from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.exceptions import InputError
 from policytree.report.base import Report
 from policytree.report.content import Content
-from policytree.report.material import About, Described, Material, checked_results, headings
+from policytree.report.described import About, Described
+from policytree.report.material import Material, checked_results, headings
 from policytree.report.sections.answer import evidence_section, spoken, verdict_section, warnings_section
 from policytree.report.sections.credibility import gated, means_section
 from policytree.report.sections.depth import depth_section
@@ -85,7 +86,7 @@ class StudyReport(Report):
         :func:`policytree.evaluation.transport_sensitivity`, in any order.
     about : mapping, optional
         Names, units, warnings and the command, which data and results do not contain, such as ``{"unit": "dollars"}``:
-        the attributes of :class:`policytree.report.material.About`, which may be passed as well.
+        the attributes of :class:`policytree.report.described.About`, which may be passed as well.
 
     Attributes
     ----------

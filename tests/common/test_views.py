@@ -19,7 +19,7 @@ from policytree.data.views import Shown, as_html, as_text, facts
 from policytree.evaluation import near_ties, policy_stability
 from policytree.objectives.objective import Objective
 from policytree.problem.types import Status
-from policytree.report.material import About
+from policytree.report.described import About
 from policytree.study.assignments import Assignment
 from policytree.study.outcomes import Outcome
 from policytree.study_check import check_study

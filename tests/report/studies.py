@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from policytree import DRPolicyTree, StudyReport, cross_val_policy_value, heterogeneity_test, honest_leaf_summary
 from policytree.data.features import shown
 from policytree.report.content import Table
-from policytree.report.material import About
+from policytree.report.described import About
 
 EVIL = "<script>window.hit = 1</script>"
 ARABIC = "العمر بالسنوات"

@@ -19,7 +19,7 @@ from policytree.evaluation import (
 )
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.report.content import Picture, Table, Words
-from policytree.report.material import About
+from policytree.report.described import About
 from policytree.trees.text import export_text
 from tests.report.studies import learner
 

@@ -15,8 +15,8 @@ from policytree.constraints import Share
 from policytree.evaluation import instrument_summary, offer_rule
 from policytree.exceptions import InputError, WeakInstrumentWarning
 from policytree.report.content import Facts, Fold, Outline, Picture, Table
+from policytree.report.described import About
 from policytree.report.drawing import draw
-from policytree.report.material import About
 from policytree.study_check import check_study
 from policytree.trees.labels import Label
 from policytree.weighting.study_data import StudyData, by_columns

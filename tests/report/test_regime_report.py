@@ -15,8 +15,8 @@ from policytree.exceptions import InputError
 from policytree.regimes import RegimeReport, Stage, TreatmentRegime, cross_val_regime_value
 from policytree.regimes.checking import check_stages
 from policytree.report.content import Content, Facts, Fold, Outline, Picture, Steps, Table, Words
+from policytree.report.described import About
 from policytree.report.html import to_html
-from policytree.report.material import About
 from policytree.report.sections.regimes.rule import FEWEST
 from policytree.trees.labels import Label
 from tests.report.browser import ASKED, measure

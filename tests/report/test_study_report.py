@@ -27,8 +27,8 @@ from policytree.constraints import Share
 from policytree.evaluation import near_ties, rank_average_treatment_effect
 from policytree.exceptions import InputError
 from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, Words
+from policytree.report.described import About
 from policytree.report.html import to_html
-from policytree.report.material import About
 from policytree.report.text import to_text
 from policytree.weighting import LogitPropensity
 from policytree.weighting.study_data import StudyData

@@ -13,7 +13,7 @@ from policytree import StudyReport, cross_val_policy_value
 from policytree.diagnostics import check_rewards
 from policytree.exceptions import InputError
 from policytree.report.content import Facts, Fold, Picture, Table
-from policytree.report.material import About
+from policytree.report.described import About
 from policytree.weighting.extreme_rewards import ExtremeRewards
 from policytree.weighting.study_data import StudyData, by_columns
 from policytree.weighting.time_to_event.product_limit import product_limit

@@ -316,7 +316,7 @@ def test_checking_a_study_loads_nothing_that_fits_or_searches():
     assert {*NOT_FOR_A_CHECK} & {*loaded} == set()
 
 
-@pytest.mark.parametrize("module", ["cli.tree_options", "evaluation.policy_value.validation"])
+@pytest.mark.parametrize("module", ["cli.beginning", "cli.tree_options", "evaluation.policy_value.validation"])
 def test_options_are_read_without_what_fits_or_searches(module):
     """All that begins a job and is not about the report of it; constraints are values, whose sums searches ask for."""
     loaded = run_python(f"import sys, policytree.{module}; print(*sys.modules)").split()

@@ -10,8 +10,8 @@ import pytest
 
 from policytree import PolicyTree, StudyReport
 from policytree.exceptions import InputError
+from policytree.report.described import About
 from policytree.report.html import to_html
-from policytree.report.material import About
 from policytree.serialization import from_json, to_json
 from policytree.trees.labels import Label, labelled
 from policytree.trees.text import export_text

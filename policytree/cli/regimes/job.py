@@ -30,7 +30,7 @@ from policytree.evaluation.regimes.tables import RegimeValueTable
 from policytree.exceptions import InputError
 from policytree.regimes.course import Course
 from policytree.regimes.treatment_regime import TreatmentRegime
-from policytree.report.material import About
+from policytree.report.described import About
 from policytree.report.regime_report import RegimeReport
 
 SHOWN = (*PRINTED, "rule", "support")

@@ -13,7 +13,8 @@ from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.policy_value.gates import by_chance, check_gate
 from policytree.evaluation.policy_value.tables import PolicyValueTable
 from policytree.report.content import Section, Table, Words
-from policytree.report.material import Described, Material, capitalised
+from policytree.report.described import Described
+from policytree.report.material import Material, capitalised
 from policytree.report.sections.question import TONES
 from policytree.study_check import (
     KNOWN,

@@ -12,7 +12,8 @@ from policytree.evaluation.policy_value.gate import ASSIGNMENT, HIDDEN, SUPPORTE
 from policytree.evaluation.policy_value.verdict import Reason, Verdict, label_of
 from policytree.report.amounts import Amounts, is_control, over_words, rule_words
 from policytree.report.content import Block, Facts, Words
-from policytree.report.material import About, capitalised
+from policytree.report.described import About
+from policytree.report.material import capitalised
 
 IN_FULL = (ASSIGNMENT, HIDDEN)  # gates that say how far a reader may believe effects
 

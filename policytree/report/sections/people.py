@@ -8,7 +8,8 @@ import pandas as pd
 from policytree.diagnostics.baseline import ALL, DIFFERENCE, baseline_table
 from policytree.diagnostics.overlap_balance import LARGE_DIFFERENCE
 from policytree.report.content import Section, Table, Words
-from policytree.report.material import Described, Material
+from policytree.report.described import Described
+from policytree.report.material import Material
 
 FLOW, BASELINE = "Flow of rows", "Covariates by treatment"
 MOST_TREATMENTS = 8  # columns of a table that can be read

@@ -7,7 +7,7 @@ import numpy as np
 from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
-from policytree.report.material import Described
+from policytree.report.described import Described
 from policytree.weighting.study_data import StudyData
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}

@@ -14,7 +14,8 @@ from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.plotting.survival import GroupCurve, curves_data, group_curves, risk_times, shown_until
 from policytree.report.content import Block, Facts, Fold, Picture, Section, Table, Words
-from policytree.report.material import Described, Material, capitalised
+from policytree.report.described import Described
+from policytree.report.material import Material, capitalised
 from policytree.report.outline import outline, rules
 from policytree.report.sections.missing import extreme_words
 from policytree.weighting.completion import unadjusted
