@@ -57,8 +57,8 @@ class About:
     further : mapping of str to str
         By the key of a section, how to get further results.
     labels : "humanize", path, mapping of str to str or Label, or None
-        Labels of columns and of their values, as in :func:`policytree.trees.labels.read_labels`: a file, or by
-        column. Trees, tables of covariates and the questionnaire say them; saved trees keep the columns' names.
+        Labels of columns and of their values: a file with the columns ``name``, ``label``, ``unit`` and ``values``, or
+        by column. Trees, tables of covariates and the questionnaire say them; saved trees keep the columns' names.
 
     Examples
     --------
