@@ -125,6 +125,16 @@ def test_bounds_hold_for_losses_of_any_kind(solve, case, seed):
         assert solution.objective <= float(optimum) + slack
 
 
+def test_what_copies_prove_stays_within_the_resolution():
+    """The bound loses the resolution of counts twice: a gap of 1.1e-13 was called optimal beside one of 1e-13."""
+    X = np.array([[-1.0, -1.0], [-1.0, -1.0], [-0.5, -1.0]])
+    losses = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]])
+    case = strategies.Case(X, losses, max_depth=0)
+    reference = np.random.default_rng(0).uniform(-2.0, 2.0, 3)
+    solution = solve_with_guesses(case.problem(), Guesses(reference_losses=reference), solve=solve_duplication)
+    checker.check_solution(case.problem(), X, solution)
+
+
 def test_probable_bounds_of_guessed_draws_fail_no_more_often_than_they_say():
     rng = np.random.default_rng(45)
     problem, *_ = labelled_problem(rng)

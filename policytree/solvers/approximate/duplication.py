@@ -262,7 +262,8 @@ def _judged(
     bound = labelled.constant + unit * (inner.lower_bound - inner.resolution) - slack
     noise = 1e-14 * (float(np.abs(problem.losses).max(axis=1).sum()) + problem.leaf_penalty * tree.n_leaves)
     bound = min(objective, max(bound - noise, equivalent_points_bound(problem)))
-    resolution = unit * inner.resolution + 2 * noise
+    # A proof of counts leaves a gap of their resolution, which the bound has lost once more; then what is rounded here.
+    resolution = 2 * unit * inner.resolution + min(slack, noise) + 2 * noise
     status = inner.status
     if inner.status.proved:  # of counts, which prove as much of weights only where they stand for these exactly
         exact = inner.status if slack <= noise else Status.HEURISTIC
