@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from policytree.cli.first_checks import check_first
+from policytree.cli.first_checks import check_first, check_source
 from policytree.cli.frame import DebugOption
 from policytree.cli.option_fields import takes_options
 from policytree.cli.reading import Reading
@@ -34,6 +34,7 @@ def check(
     debug: DebugOption = False,
 ) -> None:
     """Look for leaks, ids, dates, numbers stored as text and more in a study, in seconds; nothing is fitted."""
+    check_source(data, dataset, "check")
     check_first(data, dataset, options, categories=categories)
     from rich.console import Console
 
@@ -41,11 +42,8 @@ def check(
     from policytree.cli.printing import print_json, print_sections
     from policytree.cli.records import Job
     from policytree.cli.tree_options import DEFAULT
-    from policytree.exceptions import InputError
     from policytree.report.sections.question import check_section, question_section
 
-    if (data is None) is (dataset is None):
-        raise InputError("Give a data file or --dataset: policytree check trial.csv --treatment arm --outcome y")
     tree = {**DEFAULT, "categories": categories}
     asked_for = Job(data, dataset, data_dir, options, tree, cv=cv, control=control, reading=reading)
     job, study, _, described = begun(asked_for)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from policytree.cli.first_checks import check_first, depth_of
+from policytree.cli.first_checks import check_first, check_source, depth_of
 from policytree.cli.frame import DebugOption
 from policytree.cli.option_fields import takes_options
 from policytree.cli.reading import Reading
@@ -61,9 +61,8 @@ def compare(
 
     Rewards are estimated once; every solver finds a tree of the same depth and leaf sizes for them.
     """
+    check_source(data, dataset, "compare")
     check_first(data, dataset, options)
-    if (data is None) is (dataset is None):
-        raise InputError("Give a data file or --dataset: policytree compare trial.csv --treatment arm --outcome y")
     if jobs == 0:
         raise InputError("--jobs must be a number of threads, or -1 for all; got 0.")
     names = _named(solvers)

@@ -119,6 +119,12 @@ def check_first(
     _check_propensity(options.propensity, names)
 
 
+def check_source(data: str | None, dataset: str | None, command: str) -> None:
+    """Refuse a command that is given neither a file nor a data set, or both."""
+    if (data is None) is (dataset is None):
+        raise InputError(f"Give a data file or --dataset: policytree {command} trial.csv --treatment arm --outcome y")
+
+
 def check_categories(text: str | None) -> None:
     """Refuse a way to split columns of text that there is not."""
     if text not in (None, *CATEGORIES):

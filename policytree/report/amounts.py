@@ -39,6 +39,13 @@ class Amounts:
         size = f"{scale * abs(difference.value):,.{digits}f} {word}{' of 100' * self.people}"
         return size, f"{100 * self.level:g}% CI {ends}"
 
+    def size(self, value: float, error: float) -> str:
+        """Return a size that has no direction, as exact as its error: "7.3 of 100 people", "331 dollars"."""
+        scale = 100 if self.people else 1
+        return (
+            f"{scale * value:,.{decimals([scale * error])}f} {'of 100 people' if self.people else self.unit}".rstrip()
+        )
+
     def text(self, difference: Any) -> str:
         """Both in a clause."""
         size, interval = self.parts(difference)

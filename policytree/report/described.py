@@ -167,8 +167,10 @@ class About:
 
     def called(self, column: str) -> str:
         """Return the label of a column, or of one of its values, such as "town=A"."""
-        if self.labels is None or column in self.labels:
-            return column if self.labels is None else str(self.labels[column])
+        if self.labels is None:
+            return column
+        if column in self.labels:
+            return str(self.labels[column])
         name, _, value = column.partition("=")
         return f"{self.labels[name]}={self.labels[name].of(value)}" if name in self.labels else column
 

@@ -142,14 +142,9 @@ def _overturned(told: Told) -> str:
     """How much may speak against the rule before it is no longer better; and what the study cannot say."""
     verdict, amounts, about = told.verdict, told.amounts, told.about
     assert verdict.gain is not None
-    scale = 100 if amounts.people else 1
-    least, most = sorted(scale * abs(end) for end in (verdict.gain.lower, verdict.gain.upper))
-    digits = decimals([(most - least) / 4])
-    size = (
-        f"{least:,.{digits}f} of 100 people with {told.met}"
-        if amounts.people
-        else (f"{least:,.{digits}f} {amounts.unit or f'of {about.outcome}'} per person")
-    )
+    least, most = sorted(abs(end) for end in (verdict.gain.lower, verdict.gain.upper))
+    size, of_outcome = amounts.size(least, (most - least) / 4), "" if amounts.unit else f" of {about.outcome}"
+    size += f" with {told.met}" if amounts.people else f"{of_outcome} per person"
     harms = "harms" if about.costs else "harms or costs"
     hidden = "a hidden confounder (see Hidden confounding); " if verdict.assumption else ""
     return (
@@ -183,10 +178,8 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
             shown = "better" if best.better else "worse" if best.worse else "not shown better"
             pairs[f"a {verdict.words.short}"] = f"{shown} than the best {verdict.words.single}: {amounts.text(best)}"
     if kept is None and verdict.gain is None and verdict.smallest_gain and verdict.reason is not Reason.UNCLEAR:
-        scale = 100 if amounts.people else 1
-        size = f"{scale * verdict.smallest_gain:,.{decimals([scale * verdict.smallest_gain / 4])}f}"
-        unit = " of 100 people" if amounts.people else f" {amounts.unit}".rstrip()
-        pairs["power"] = f"80% to show a gain of {size}{unit} by a {verdict.words.short}"
+        size = amounts.size(verdict.smallest_gain, verdict.smallest_gain / 4)
+        pairs["power"] = f"80% to show a gain of {size} by a {verdict.words.short}"
     beside = [name for name in told.further if name != about.outcome]
     shown = f" ({', '.join(beside)}: shown beside, no part of the verdict)" if beside else ""
     costs = f"; values are net of costs ({about.costs})" if about.costs else ", and what treatments cost"
