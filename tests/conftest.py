@@ -9,6 +9,10 @@ import time
 from types import SimpleNamespace
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib: no test may need a display
+# Every worker of pytest has one core. Threads of OpenMP (boosted trees) and of BLAS wait for each other in a busy loop, which
+# takes 70 times a small fit's processor time where other processes want the cores; processes that tests start inherit this.
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
 
 import numpy as np
 import pytest
