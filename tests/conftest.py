@@ -9,10 +9,9 @@ import time
 from types import SimpleNamespace
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib: no test may need a display
-# Every worker of pytest has one core. Threads of OpenMP (boosted trees) and of BLAS wait for each other in a busy loop, which
-# takes 70 times a small fit's processor time where other processes want the cores; processes that tests start inherit this.
-for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_threads, "1")
+# A worker of pytest has one core. Threads of OpenMP and BLAS spin while they wait for each other: a small fit
+# took 70 times its processor time where other processes wanted the cores. Processes that tests start inherit this.
+os.environ |= {name: os.environ.get(name, "1") for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
 import numpy as np
 import pytest
