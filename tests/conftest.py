@@ -9,6 +9,9 @@ import time
 from types import SimpleNamespace
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib: no test may need a display
+# A worker of pytest has one core. Threads of OpenMP and BLAS spin while they wait for each other: a small fit
+# took 70 times its processor time where other processes wanted the cores. Processes that tests start inherit this.
+os.environ |= {name: os.environ.get(name, "1") for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
 import numpy as np
 import pytest
