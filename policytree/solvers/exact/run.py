@@ -86,11 +86,11 @@ class Run(SearchState):
         """Take a bound if it is higher, and count under that name that it was."""
         self.used[counter] += self.incumbent.raise_bound(bound)
 
-    def improve(self, bound: RootBound, counter: str, depth: int, seconds: float) -> None:
+    def improve(self, bound: RootBound, depth: int, seconds: float) -> None:
         """Give a bound its turn beside a search of so many seconds; down to ``depth`` the incumbent is proved."""
         if bound.pays(seconds):
             tree = expand(self.node, self.incumbent.tree)
-            self.raise_bound(bound.work(self.incumbent.value, tree, depth, seconds), counter)
+            self.raise_bound(bound.work(self.incumbent.value, tree, depth, seconds), bound.counter)
 
     @property
     def counters(self) -> dict[str, int | float]:
