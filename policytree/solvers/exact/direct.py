@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -31,12 +31,12 @@ from policytree.solvers.core.rows import (
 )
 from policytree.solvers.core.scoring import leaf_only
 from policytree.solvers.exact.binary_features import BinaryRoot
-from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
+from policytree.solvers.exact.bounds.root_bound import RootBound
 from policytree.solvers.exact.bounds.row_duals import (
     boxes_are_few,
-    row_duals_apply,
 )
-from policytree.solvers.exact.engine_table import Case, kernels_of
+from policytree.solvers.exact.engine_table import ENGINES, Case, engines_for, kernels_of
+from policytree.solvers.exact.engine_table import SWITCHES as ENGINE_SWITCHES
 from policytree.solvers.exact.engines import (
     BoundEngine,
     DepthEngine,
@@ -47,11 +47,10 @@ from policytree.solvers.exact.engines import (
     give_turns,
 )
 from policytree.solvers.exact.estimate import estimated_seconds
-from policytree.solvers.exact.incumbent_search import incumbent_search_applies
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
 from policytree.solvers.exact.level_groups import levels_apply, solve_levels
 from policytree.solvers.exact.run import Run
-from policytree.solvers.exact.subset_search import choose_sets, subset_search_applies
+from policytree.solvers.exact.subset_search import choose_sets
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
 from policytree.solvers.kernels.base.layout import FEASIBLE, TWO, UNLIMITED
 from policytree.solvers.kernels.base.sums import best_one_split
@@ -66,11 +65,7 @@ def solve_direct(
     look_ahead: bool = True,
     leaf_counts: bool = True,
     merge: bool = True,
-    row_duals: bool = True,
-    subsets: bool = True,
-    conflict_pairs: bool = True,
-    constraint_generation: bool = True,
-    incumbent_search: bool = True,
+    **engines: bool,
 ) -> Solution:
     """Find the best tree, with a proof.
 
@@ -81,9 +76,10 @@ def solve_direct(
     similar_support, cache, look_ahead, leaf_counts, merge : bool
         Switches that only save work, and never change the objective: bounds from neighbouring cuts; the cache of solved
         sets; the price of two leaves for a side that is no leaf; the price of a deep tree's leaves; merging equal rows.
-    row_duals, subsets, conflict_pairs, constraint_generation, incumbent_search : bool
-        The engines and bounds beside the depth-first search, where they apply (``exact/engine_table.py``). They never
-        change the objective of a search that ends with a proof.
+    **engines : bool
+        Switches of the engines and bounds beside the depth-first search, where they apply: ``row_duals``, ``subsets``
+        and the others of ``exact/engine_table.py::SWITCHES``. They never change the objective of a search that ends
+        with a proof.
 
     Returns
     -------
@@ -110,39 +106,20 @@ def solve_direct(
     >>> solution.objective, solution.status.name
     (0.0, 'OPTIMAL')
     """
+    unknown = engines.keys() - {*ENGINE_SWITCHES}
+    if unknown:
+        raise TypeError(f"solve_direct() has no switch {min(unknown)!r}; it has {', '.join(SWITCHES)}.")
     problem = without_gaps(problem)
     limits = limits or SearchLimits()
-    engines = {
-        "row_duals": row_duals, "subsets": subsets, "conflict_pairs": conflict_pairs,
-        "constraint_generation": constraint_generation, "incumbent_search": incumbent_search,
-    }  # fmt: skip
-    limits = _without([name for name, used in engines.items() if not used], limits)
-    case = Case.of(problem, limits.gates)
+    case = Case.of(problem, limits.gates, frozenset(name for name, used in engines.items() if not used))
     clock = Clock(limits.time_limit, memory_limit=limits.memory_limit)
     clock.flag = new_control(similar_support, cache, look_ahead, leaf_counts)
     return _load_and_search(case, limits, clock, merge)
 
 
-#: Switches of engines, and the sizes at which they never apply.
-NEVER: dict[str, dict[str, Any]] = {
-    "row_duals": {"most_unpriced_depth": math.inf},
-    "subsets": {"most_setless_depth": math.inf},
-    "conflict_pairs": {"most_pair_cuts": 0},
-    "constraint_generation": {"least_generation_rows": math.inf},
-    "incumbent_search": {"least_started_depth": math.inf},
-}
-#: Switches without a size: bounds inside the kernels, and the merging of equal rows.
-UNSIZED = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
-SWITCHES = (*UNSIZED, *NEVER)
+#: Switches of bounds inside the kernels, of the merging of equal rows, and of engines.
+SWITCHES = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge", *ENGINE_SWITCHES)
 vars(solve_direct).update(estimated_seconds=estimated_seconds, switches=SWITCHES)  # a long search is warned of
-
-
-def _without(names: list[str], limits: SearchLimits) -> SearchLimits:
-    """The limits of a search without these engines: then their kernels are not loaded either."""
-    if not names:
-        return limits
-    sizes = {gate: size for name in names for gate, size in NEVER[name].items()}
-    return replace(limits, gates=replace(limits.gates, **sizes))
 
 
 def _load_and_search(case: Case, limits: SearchLimits, clock: Clock, merge: bool) -> Solution:
@@ -183,7 +160,11 @@ def _begin(
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    search = _Search(Run(problem, node, leaf, floor, limits, clock, fixed), problem, case.block_kind)
+    chosen = engines_for(case)
+    counters = [counter for engine in ENGINES for counter in engine.counters]
+    run = Run(problem, node, leaf, floor, limits, clock, fixed, {engine.name for engine in chosen}, counters)
+    bounds = [engine.bound(run) for engine in chosen if engine.bound is not None]
+    search = _Search(run, problem, case.block_kind, bounds)
     if choose_sets:
         search.choose_sets()
     return search
@@ -196,14 +177,13 @@ def _end(begun: _Search | Solution) -> Solution:
 class _Search:
     """Decides which engine works when: shallow problems outright, then depth after depth, with the others in turns."""
 
-    def __init__(self, run: Run, problem: Problem, kind: np.dtype | None):
-        self.run, self.gates, self.kind = run, run.gates, kind
+    def __init__(self, run: Run, problem: Problem, kind: np.dtype | None, bounds: Sequence[RootBound]):
+        self.run, self.gates, self.kind, self.bounds = run, run.gates, kind, bounds
         # The most that subsets may take where blocks of pair sums do the depths.
         self.by_blocks = math.inf if kind is None else estimated_seconds(problem, self.gates)
         # The penalty may have been rounded to nothing.
-        self.by_subsets = subset_search_applies(problem, self.gates) and run.node.penalty > 0
-        self.by_duals = kind is None and row_duals_apply(problem, self.gates) and boxes_are_few(run.node, self.gates)
-        self.by_starts = kind is None and incumbent_search_applies(problem, self.gates)
+        self.by_subsets = "subsets" in run.engines and run.node.penalty > 0
+        self.by_duals = "row duals" in run.engines and boxes_are_few(run.node, self.gates)
         self.blocks: BinaryRoot | None = None
         self.sets: ListMaker | BitMaker | None = None
 
@@ -271,11 +251,11 @@ class _Search:
         Shallower problems are cheap and leave an incumbent behind; their bounds do not hold for deeper trees.
         """
         run = self.run
-        duals, pairs = DualEngine(run, self.by_duals), ConflictPairs(run.node, run.clock, self.gates, run.incumbent)
+        duals = DualEngine(run, self.by_duals)
         depths = DepthEngine(run, order, hints, first, duals, self.blocks)
-        engines: list[Engine] = [TreeEngine(depths, self.by_starts), BoundEngine(run, pairs)]
+        engines: list[Engine] = [TreeEngine(depths), *(BoundEngine(run, bound) for bound in self.bounds)]
         if self.by_subsets:
-            engines.append(SubsetEngine(run, pairs, duals, self.by_blocks, self.sets))
+            engines.append(SubsetEngine(run, self.bounds, duals, self.by_blocks, self.sets))
         engines += [duals, depths]
         for depth in range(depths.first, depths.target + 1):
             give_turns(run, engines, depths.ahead(depth))

@@ -121,11 +121,9 @@ class TreeEngine(Engine):
     ----------
     depths : DepthEngine
         The search whose incumbents these are; it begins with its depth two.
-    searches : bool
-        Whether there is a search for incumbents, where memory is enough.
     """
 
-    def __init__(self, depths: DepthEngine, searches: bool):
+    def __init__(self, depths: DepthEngine):
         self.depths, self.run = depths, depths.run
         run = self.run
         if depths.target <= 3:
@@ -134,9 +132,10 @@ class TreeEngine(Engine):
         self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)])
         if depths.first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, run.gates):
             depths.first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
-        if searches and not run.incumbent.proved and run.clock.fits_memory(Stack.bytes(run.node, 3, run.gates)):
+        searches = "incumbent search" in run.engines and not run.incumbent.proved
+        if searches and run.clock.fits_memory(Stack.bytes(run.node, 3, run.gates)):
             depths.starts = IncumbentSearch(run, depths.order, depths.hints)
-            if depths.first == 4 and constraint_generation_applies(run.node, 4, run.incumbent.value, run.gates):
+            if depths.first == 4 and depths.generates(run.node, 4):
                 run.report()  # some of the rows may prove depth four: a few trees come first
                 depths.starts.begin()
                 run.incumbent.offer(*depths.starts.best)
@@ -247,9 +246,9 @@ class SubsetEngine(Engine):
     Parameters
     ----------
     run : Run
-    pairs : ConflictPairs
-        A bound that is tried once it costs little beside this search; if it is
-        above what this search has proved, its pairs bound every subset from then on.
+    bounds : sequence of RootBound
+        Tried once they cost little beside this search. If conflict pairs are above what this search has proved, they
+        bound every subset from then on.
     duals : DualEngine
         Its duals bound every subset, too.
     most : float
@@ -259,9 +258,11 @@ class SubsetEngine(Engine):
     """
 
     def __init__(
-        self, run: Run, pairs: ConflictPairs, duals: DualEngine, most: float, make: ListMaker | BitMaker | None = None
-    ):
-        self.run, self.pairs, self.duals, self.most = run, pairs, duals, most
+        self, run: Run, bounds: Sequence[RootBound], duals: DualEngine, most: float,
+        make: ListMaker | BitMaker | None = None,
+    ):  # fmt: skip
+        self.run, self.bounds, self.duals, self.most = run, bounds, duals, most
+        self.pairs = next((bound for bound in bounds if isinstance(bound, ConflictPairs)), None)
         make = make or choose_sets(run.node, run.restricted_roots, gates=run.gates)
         with run.clock.paused():
             load_kernels([(SUBSETS, make.keeps)])
@@ -308,8 +309,9 @@ class SubsetEngine(Engine):
         run, search = self.run, self.search
         until = seconds + work_units.of_sets(search.counters)
         while not (search.ended or run.clock.stopped):
-            if self.pairs.conflicts is not None and run.used[self.pairs.counter] > 0 and not search.has_conflicts:
-                search.use_conflicts(self.pairs.conflicts)
+            conflicts = None if self.pairs is None else self.pairs.conflicts
+            if conflicts is not None and run.used[ConflictPairs.counter] > 0 and not search.has_conflicts:
+                search.use_conflicts(conflicts)
                 slices = max(slices, 1)
             slices -= 1
             before, gap = search.counters.copy(), run.incumbent.value - run.incumbent.bound
@@ -324,7 +326,8 @@ class SubsetEngine(Engine):
             run.used[CLOSED_BY_PAIRS] += int(done[CLOSED])
             spent = work_units.of_sets(search.counters)
             run.raise_bound(search.bound, RAISED_BY_SUBSETS)
-            run.improve(self.pairs, 0, spent)
+            for bound in self.bounds:
+                run.improve(bound, 0, spent)
             run.report()
             pays = run.incumbent.value - run.incumbent.bound <= (1 - run.gates.set_gain) * gap
             if run.incumbent.proved or not (pays or slices > 0) or spent > until:
@@ -401,13 +404,19 @@ class DepthEngine(Engine):
         if run.clock.stopped:
             return
         self.scheduler = self._schedule(bounded)
-        if self.blocks is None and constraint_generation_applies(bounded, self.useful, run.incumbent.value, run.gates):
+        if self.generates(bounded, self.useful):
             generation = ConstraintGeneration(self)
             generation.run()
             run.used[GENERATED_ROWS] += int(generation.inside.sum())
         for first in (True, False):
             if not (run.incumbent.proved or all(state.solved for state in self.features.values())):
                 self._round(first)
+
+    def generates(self, node: Node, depth: int) -> bool:
+        """Whether a depth is to be proved from some of these rows."""
+        run = self.run
+        asked = "constraint generation" in run.engines
+        return asked and constraint_generation_applies(node, depth, run.incumbent.value, run.gates)
 
     def _make_tables(self) -> None:
         """Allocate what all stacks share, unless memory is short."""
