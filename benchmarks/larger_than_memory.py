@@ -18,7 +18,7 @@ streaming``, stochastic gradient descent on splines over all rows. The tables go
 
 The part ``times`` is the same for censored times of three treatments, by the default learners in five folds: rewards
 are mean times up to 1.5, and censoring depends on a covariate and on the treatment. Beside the tree's advantage it has
-what every treatment brings on the rows that learn, with its interval and the truth. The table goes to
+what every treatment brings on the rows that learn, with its interval and the truth. Its table, which no page quotes, is
 ``results/larger_than_memory_times.csv``.
 """
 

@@ -7,7 +7,10 @@ Every run draws a trial (`simulated.py`, covariates in quarters of their standar
 the exact tree of depth two by five repetitions of five folds, as `cross_val_policy_value` does (`light_pipeline.py`:
 the same scores), and decides against the first treatment, the control, by `against_reference`. Treatments are fixed
 rules, judged by the mean of each row's scores over the repetitions. "designed for 80 %": the effect is the one that a
-two-sample test of what covariates leave of outcomes shows in 80 % of trials.
+two-sample test of what covariates leave of outcomes shows in 80 % of trials; "of outcomes": the usual plan, one that a
+two-sample test of outcomes as they are shows in 80 %. In that last table rewards are `RewardEstimator`'s, averaged over
+two repetitions, and all tests see the same trials, so that 80 plus a difference from the two-sample test is a share
+with the smaller error of that difference.
 
 Verdicts. "any": something else than the control is recommended; "treatment", "tree": what; "shown best": the tree is
 shown better than every treatment; "wrong side": the interval of treatment - control lies wholly above or below the
@@ -32,8 +35,11 @@ import numpy as np
 from light_pipeline import FOLDS, held_out_scores
 from reporting import machine, markdown_head, markdown_table
 from scipy.special import stdtrit
+from scipy.stats import ttest_ind
 from simulated import POPULATION, Cell, no_effect
+from sklearn.linear_model import LinearRegression
 
+from policytree import RewardEstimator
 from policytree.evaluation.estimates import value_factor
 from policytree.evaluation.inference.step_down import against_reference
 from policytree.weighting.cluster_robust import covariance_of_means
@@ -58,9 +64,9 @@ def null(name: str, n: int, n_arms: int = 2, **how) -> Cell:
     return Cell(f"no effect, {name}", n, n_arms, no_effect, rounded=True, **how)
 
 
-def designed(n: int, name: str = "", **how) -> Cell:
-    """A trial that was planned for its average effect."""
-    return Cell(f"designed for 80 %, n={n}{name}", n, 2, constant(DESIGNED / np.sqrt(n)), rounded=True, **how)
+def designed(n: int, name: str = "", effect: float = 1.0, **how) -> Cell:
+    """A trial that was planned for its average effect, in terms of the one that rows of unit variance show."""
+    return Cell(f"designed for 80 %, n={n}{name}", n, 2, constant(effect * DESIGNED / np.sqrt(n)), rounded=True, **how)
 
 
 NULLS = (
@@ -72,12 +78,48 @@ DESIGNS = (
     designed(300), designed(1000), designed(100), designed(300, ", slopes of noise", slope=0.0),
     designed(300, ", arms' means only", slope=0.0, learner="means"),
 )  # fmt: skip
+PLANNED = tuple(
+    designed(300, f" of outcomes, covariates explain {explained:.0%}", effect=1 / np.sqrt(1 - explained), slope=slope)
+    for explained in (0.0, 0.1, 0.3)
+    for slope in (np.sqrt(explained / (1 - explained)),)
+)
 TREES = (
     Cell("gain .24, n=300", 300, 2, crossed(0.24), rounded=True),
     Cell("gain .14, n=1000", 1000, 2, crossed(0.14), rounded=True),
     Cell("gain .24, n=1000", 1000, 2, crossed(0.24), rounded=True),
 )
 CELLS = {cell.name: cell for cell in (*NULLS, *DESIGNS, *TREES)}
+PLANS = {cell.name: cell for cell in PLANNED}
+MODELS: dict[str, object] = {"least squares": LinearRegression(), "the default": "auto"}
+
+
+def planned_run(cell: Cell, seed: int) -> dict[str, bool]:
+    """Return which tests show the treatment better than the control in one trial."""
+    study = cell.draw(np.random.default_rng([seed, sum(map(ord, cell.name))]))
+    y, t = study["Y"], study["T"]
+    shown = {"two-sample test": ttest_ind(y[t == 1], y[t == 0], alternative="greater").pvalue < 0.025}
+    for name, model in MODELS.items():
+        rewards = RewardEstimator(model, n_repeats=2, random_state=seed)
+        scores = rewards.fit_predict(y, t, X=study["X"], propensity=study["propensity"]).to_numpy()
+        gain = scores[:, 1] - scores[:, 0]
+        found = Difference(gain.mean(), gain.std(ddof=1) / np.sqrt(cell.n), cell.n - 1)
+        shown[name] = found.value > found.half_width
+    return shown
+
+
+def planned(results: dict[str, list[dict]]) -> str:
+    """Table of trials planned for a test of outcomes."""
+    lines = []
+    for name, runs in results.items():
+        shown = {test: np.array([run[test] for run in runs], float) for test in runs[0]}
+        test = shown["two-sample test"]
+        more = {model: shown[model] - test for model in MODELS}
+        lines.append([
+            name, str(len(runs)), share(test), *(share(shown[model]) for model in MODELS),
+            *(f"{80 + 100 * d.mean():.1f} ({100 * d.std() / np.sqrt(len(d)):.1f})" for d in more.values()),
+        ])  # fmt: skip
+    names = ["cell", "runs", "two-sample test", *MODELS, *(f"80 + difference, {model}" for model in MODELS)]
+    return markdown_table(names, lines, set(names[1:]))
 
 
 def one_run(cell: Cell, seed: int) -> dict:
@@ -191,7 +233,7 @@ def variances(runs: list[dict]) -> list[list[str]]:
     return lines
 
 
-def save(results: dict[str, list[dict]], path: Path) -> str:
+def save(results: dict[str, list[dict]], plans: dict[str, list[dict]], path: Path) -> str:
     """Both tables of all cells so far, as text."""
     names = ["cell", "runs", "any", "treatment", "tree", "shown best", "wrong side"]
     lines = [[name, str(len(runs)), *verdicts(runs)] for name, runs in results.items()]
@@ -200,6 +242,8 @@ def save(results: dict[str, list[dict]], path: Path) -> str:
     learnt = {cell.name for cell in (*NULLS, *TREES)}
     lines = [[name, *line] for name, runs in results.items() if name in learnt for line in variances(runs)]
     tables += f"\n## Variances of tree - control\n\n{markdown_table(names, lines, set(names[2:]))}"
+    if plans:
+        tables += f"\n## Trials planned for a test of outcomes\n\n{planned(plans)}"
     about = (__doc__ or "").split("\n\n", 2)[-1].strip()
     path.write_text(f"{markdown_head('Power of verdicts (percent)', machine())}{about}\n\n{tables}", encoding="utf-8")
     return tables
@@ -209,19 +253,20 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the cells asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--cell", action="append", choices=list(CELLS))
+    parser.add_argument("--cell", action="append", choices=[*CELLS, *PLANS])
     parser.add_argument("--output", type=Path, default=RESULTS)
     parser.add_argument("--keep", type=Path, help="folder where runs are kept, and added to")
     options = parser.parse_args(arguments)
-    results = {}
-    for name in options.cell or CELLS:
+    results, plans = {}, {}
+    for name in options.cell or [*CELLS, *PLANS]:
+        kept, run, cell = (results, one_run, CELLS[name]) if name in CELLS else (plans, planned_run, PLANS[name])
         file = None if options.keep is None else options.keep / f"{name}.pickle"
-        results[name] = pickle.loads(file.read_bytes()) if file is not None and file.exists() else []
-        results[name] += [one_run(CELLS[name], seed) for seed in range(len(results[name]), options.runs)]
+        kept[name] = pickle.loads(file.read_bytes()) if file is not None and file.exists() else []
+        kept[name] += [run(cell, seed) for seed in range(len(kept[name]), options.runs)]
         if file is not None:
-            file.write_bytes(pickle.dumps(results[name]))
-        print(name, len(results[name]), flush=True)
-    print(save(results, options.output))
+            file.write_bytes(pickle.dumps(kept[name]))
+        print(name, len(kept[name]), flush=True)
+    print(save(results, plans, options.output))
 
 
 if __name__ == "__main__":

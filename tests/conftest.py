@@ -9,6 +9,9 @@ import time
 from types import SimpleNamespace
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # before anybody imports matplotlib: no test may need a display
+# A worker of pytest has one core. Threads of OpenMP and BLAS spin while they wait for each other: a small fit
+# took 70 times its processor time where other processes wanted the cores. Processes that tests start inherit this.
+os.environ |= {name: os.environ.get(name, "1") for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 
 import numpy as np
 import pytest
@@ -26,6 +29,16 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give workers tests in order, to steal from each other at the end: fixtures of a module are made once."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -168,9 +168,9 @@ def design(
     max_leaf_nodes: Annotated[
         str | None,
         _option(
-            "Most leaves; auto, with --max-depth auto: the fewest whose value, on rows that trees were not learnt "
-            "from, is within one standard error of the best, and columns that recur. Default: as many as the depth "
-            "allows.",
+            "Most leaves; auto, with --max-depth auto: only columns that recur in trees of cross-validation, and the "
+            "fewest leaves whose value, on rows that trees were not learnt from, is within a quarter of a standard "
+            "error of the best. Default: as many as the depth allows.",
             _TREE,
             metavar="N",
         ),

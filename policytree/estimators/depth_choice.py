@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 DEEPEST = 3
 PRICE = 0.25  # of a leaf, in standard errors of the mean difference between two arms' rewards
 N_FOLDS, REPEATS = 5, 2
+STABLE_REPEATS = 4  # of the folds that say which columns recur: ten trees cannot tell nine of ten from all
 COARSE_BINS = 32  # values of a covariate in the trees that are compared: they are many, and are not shown
 LEAST_GAIN = 1.0  # of a tree over the best treatment for all, in its standard errors
 CLOSE = 0.5  # standard errors of the difference, within which the smaller depth is preferred
-WITHIN = 1.0  # standard errors of the difference, within which fewer leaves are preferred
 RECURS = 0.9  # share of the trees of the folds that ask about a column, from which on it is stable
+WITHIN = 0.25  # standard errors of the difference, within which fewer leaves on stable columns are preferred
 
 
 def check_number_or_auto(name: str, value: Any, *, integer: bool = False, none: bool = False, least: int = 0) -> None:
@@ -143,10 +144,10 @@ class DepthChoice(Shown):
         The price of a leaf, of these trees and the one that is searched.
     leaves : DataFrame or None
         Where the fewest leaves were asked for and a tree was chosen, a row for every number of leaves that a tree of
-        that depth may have at most: ``max_leaf_nodes``, ``value``, ``behind`` (the best of them less this one, or its
-        negative where less is better) with ``standard_error``, and ``chosen``.
+        that depth on stable columns may have at most: ``max_leaf_nodes``, ``value``, ``behind`` (the best of them less
+        this one, or its negative where less is better) with ``standard_error``, and ``chosen``.
     columns : DataFrame or None
-        Beside ``leaves``, a row for every column that a tree of that size asked about in some fold: ``column``, the
+        Beside ``leaves``, a row for every column that a tree of that depth asked about in some fold: ``column``, the
         ``share`` of folds, and whether it is ``stable``, so that the tree may ask about it.
     """
 
@@ -191,9 +192,9 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     Covariates keep at most 32 values, and the smallest leaves shrink with the rows. The best treatment for all is
     chosen, and judged, on all rows, which flatters it: a tree has to gain more than a standard error over it. Among
     trees, the smallest is taken that is within half a standard error of the best. Where ``max_leaf_nodes`` is "auto",
-    trees of that depth with fewer leaves are judged in the same folds, and the fewest leaves are taken that are within
-    a standard error of the best of them. Of trees of that size the most stable one is then the best of those that ask
-    only about columns which recur in nine of ten folds.
+    trees of that depth on the folds of four repetitions say which columns are stable: those that nine of ten ask about.
+    Trees that ask about no others are then judged in the same folds by their number of leaves, and the fewest leaves
+    are taken that are within a quarter of a standard error of the best of them.
 
     Parameters
     ----------
@@ -243,36 +244,48 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     choice = DepthChoice(pd.DataFrame(table), plans[0].n_folds, REPEATS, float(price))
     if estimator.max_leaf_nodes != AUTO or not choice.max_depth:
         return choice
-    leaves, columns = _simplest(estimator, rows, choice.max_depth, price, plans)
-    return replace(choice, leaves=leaves, columns=columns)
+    plans += [_folds(rows, rng) for _ in range(STABLE_REPEATS - REPEATS)]
+    columns = _stable_columns(estimator, rows, choice.max_depth, price, plans)
+    choice = replace(choice, columns=columns)
+    stable = clone(estimator).set_params(split_features=choice.stable_columns)
+    stable.encoder_, stable.treatments_ = estimator.encoder_, estimator.treatments_
+    return replace(choice, leaves=_fewest_leaves(stable, rows, choice.max_depth, price, plans))
 
 
-def _simplest(
+def _stable_columns(
     estimator: Any, rows: RewardRows, depth: int, price: float, plans: Sequence[FoldPlan]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tables of the fewest leaves of trees of a depth within the error of the best, and of the columns that recur."""
+) -> pd.DataFrame:
+    """Table of the columns that trees of a depth ask about, and of how many folds' trees do."""
+    import pandas as pd
+
+    share = held_out_scores(estimator, rows, [(depth, None)], price, plans)[2][0]
+    # At least one column, which recurs most; what a search must begin with is asked about however rarely.
+    stable = share >= min(RECURS, share.max())
+    stable[list(estimator._column_arguments(estimator.encoder_.features)[3] or ())] = True
+    shown = np.flatnonzero((share > 0.0) | stable)
+    names = [estimator.encoder_.features[j].name for j in shown]
+    return pd.DataFrame({"column": names, "share": share[shown], "stable": stable[shown]})
+
+
+def _fewest_leaves(
+    estimator: Any, rows: RewardRows, depth: int, price: float, plans: Sequence[FoldPlan]
+) -> pd.DataFrame:
+    """Table of the numbers of leaves of trees of a depth, the fewest within the error of the best marked."""
     import pandas as pd
 
     numbers = [*range(2, 2**depth + 1)]
-    scores, found, asked = held_out_scores(estimator, rows, [(depth, number) for number in numbers], price, plans)
+    scores, found, _ = held_out_scores(estimator, rows, [(depth, number) for number in numbers], price, plans)
     possible = np.flatnonzero(np.isfinite(found))
     values = [mean_and_influence(scores[i], rows.weight)[0] for i in possible]
     best = possible[int(np.argmax(values))]
     behind = [_mean(scores[best] - scores[i], rows) for i in possible]
     chosen = next(k for k, (lead, error) in enumerate(behind) if lead <= WITHIN * error)
     sign = 1.0 if estimator.direction == "maximize" else -1.0
-    leaves = pd.DataFrame({
+    return pd.DataFrame({
         "max_leaf_nodes": [numbers[i] for i in possible], "value": sign * np.array(values),
         "behind": [lead for lead, _ in behind], "standard_error": [error for _, error in behind],
         "chosen": np.arange(len(possible)) == chosen,
     })  # fmt: skip
-    share = asked[possible[chosen]]
-    # At least one column, which recurs most; what a search must begin with is asked about however rarely.
-    stable = share >= min(RECURS, share.max())
-    stable[list(estimator._column_arguments(estimator.encoder_.features)[3] or ())] = True
-    shown = np.flatnonzero((share > 0.0) | stable)
-    names = [estimator.encoder_.features[j].name for j in shown]
-    return leaves, pd.DataFrame({"column": names, "share": share[shown], "stable": stable[shown]})
 
 
 def _mean(scores: np.ndarray, rows: RewardRows) -> tuple[float, float]:

@@ -69,10 +69,10 @@ class PolicyTree(_FittedPolicy):
         "auto": a quarter of the standard error of a mean difference between two arms' rewards, so that splits which
         gain no more than by chance are left out.
     max_leaf_nodes : int, "auto" or None, default None
-        Largest number of leaves. "auto", with ``max_depth="auto"``: the fewest leaves of trees of the chosen depth
-        whose cross-validated value is within one standard error of the best, and of these the most stable tree: it asks
-        only about columns that recur in nine of ten folds. Fewer splits are then on noise, but where all leaves are
-        needed the rule is worse for it (``benchmarks/simplest_rule.py``), so it is no default.
+        Largest number of leaves. "auto", with ``max_depth="auto"``: trees of the chosen depth ask only about stable
+        columns, those that nine of ten trees of cross-validation's folds ask about, and have the fewest leaves whose
+        cross-validated value is within a quarter of a standard error of the best. Half as many splits are then on
+        noise (``benchmarks/simplest_rule.py``).
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf.
     min_samples_per_treatment : int, default 0

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -248,17 +248,31 @@ def forget_shared_models() -> None:
     _SHARED.clear()
 
 
-def _digest(fit: Callable[..., Any], *arrays: np.ndarray | None) -> bytes | None:
-    """Hash a fit and its numbers; None where the learner cannot be pickled."""
-    try:
-        found = hashlib.blake2b(pickle.dumps(fit))
-    except (pickle.PicklingError, AttributeError, TypeError):  # as pickle says it of what is defined within a function
-        return None
-    for array in arrays:
-        found.update(repr(None if array is None else (array.shape, array.dtype.str)).encode())
-        if array is not None:
-            found.update(np.ascontiguousarray(array).data)
-    return found.digest()
+@dataclass(frozen=True)
+class _Training:
+    """The rows that a model of one fold learns from: learners that are mixed share them."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+    groups: np.ndarray | None
+
+    @functools.cached_property
+    def digest(self) -> bytes:
+        """A hash of all these numbers."""
+        found = hashlib.blake2b()
+        for array in (self.X, self.y, self.weight, self.groups):
+            found.update(repr(None if array is None else (array.shape, array.dtype.str)).encode())
+            if array is not None:
+                found.update(np.ascontiguousarray(array).data)
+        return found.digest()
+
+    def key(self, fit: Callable[..., Any]) -> bytes | None:
+        """Hash a fit to these rows; None where the learner cannot be pickled."""
+        try:
+            return hashlib.blake2b(pickle.dumps(fit)).digest() + self.digest
+        except (pickle.PicklingError, AttributeError, TypeError):  # as pickle says it of what is defined in a function
+            return None
 
 
 @dataclass(frozen=True)
@@ -284,28 +298,36 @@ class FoldFits:
     sample_weight: np.ndarray | None = None
     groups: np.ndarray | None = None
 
-    def of_fold(self, f: int) -> tuple[FittedModel, np.ndarray]:
-        """The model that does not see a fold, and its predictions for it."""
-        held_out = self.folds.fold == f
-        use = np.flatnonzero(~held_out if self.train_rows is None else self.train_rows & ~held_out)
-        weight = None if self.sample_weight is None else self.sample_weight[use]
+    def of_fold(self, f: int, training: _Training | None = None) -> tuple[FittedModel, np.ndarray]:
+        """The model that does not see a fold, and its predictions for it; ``training`` is what it would take."""
+        training = self.training(f) if training is None else training
+        key = training.key(self.fit) if _SHARES.get() else None
+        model = None if key is None else _SHARED.taken(key)
+        if model is None:
+            model = self.fit(training.X, training.y, sample_weight=training.weight, groups=training.groups)
+            if key is not None:
+                _SHARED.keep(key, model)
+        return model, _finite(model.predict(self.X[self.folds.fold == f]), model.model)
+
+    def training(self, f: int) -> _Training:
+        """Take the rows that the model of a fold learns from."""
+        learns = self.folds.fold != f
+        use = np.flatnonzero(learns if self.train_rows is None else self.train_rows & learns)
+        X, y, weight, groups = (
+            None if part is None else part[use] for part in (self.X, self.y, self.sample_weight, self.groups)
+        )
         if weight is not None and not weight.any():
             raise InputError(
                 f"Without one fold, all {len(use)} rows that a model is to learn from have sample_weight zero; use "
                 "fewer folds, or leave out rows of weight zero and treatments with hardly any other."
             )
-        groups = None if self.groups is None else self.groups[use]
-        model = self._fitted(self.X[use], self.y[use], weight, groups)
-        return model, _finite(model.predict(self.X[held_out]), model.model)
+        assert X is not None and y is not None, "these are always given"
+        return _Training(X, y, weight, groups)
 
-    def _fitted(self, X: np.ndarray, y: np.ndarray, weight, groups) -> FittedModel:
-        key = _digest(self.fit, X, y, weight, groups) if _SHARES.get() else None
-        model = None if key is None else _SHARED.taken(key)
-        if model is None:
-            model = self.fit(X, y, sample_weight=weight, groups=groups)
-            if key is not None:
-                _SHARED.keep(key, model)
-        return model
+    def same_rows(self, other: FoldFits) -> bool:
+        """Whether models learn from the very same arrays as those of another learner."""
+        arrays = ("X", "y", "train_rows", "sample_weight", "groups")
+        return self.folds is other.folds and all(getattr(self, name) is getattr(other, name) for name in arrays)
 
     def assembled(self, fitted: list[tuple[FittedModel, np.ndarray]]) -> CrossFit:
         """Assemble the folds' models and predictions, given in their order."""
@@ -324,9 +346,16 @@ class _Fits:
     """Models of several nuisances, by their number and the fold: one task for workers."""
 
     fits: list[FoldFits]
+    last: list[tuple[FoldFits, int, _Training]] = field(default_factory=list, init=False)
 
     def __call__(self, part: tuple[int, int]) -> tuple[FittedModel, np.ndarray]:
-        return self.fits[part[0]].of_fold(part[1])
+        fit, f = self.fits[part[0]], part[1]
+        for of, fold, training in tuple(self.last):
+            if fold == f and fit.same_rows(of):
+                return fit.of_fold(f, training)
+        training = fit.training(f)
+        self.last[:] = [(fit, f, training)]
+        return fit.of_fold(f, training)
 
 
 def run_fits(fits: list[FoldFits], executor: Any) -> list[CrossFit]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,14 +63,15 @@ class Boosted:
 
         Raw scores are sums over trees, so that every tree is evaluated once.
         """
+        last = max(self.booster.current_iteration(), 1)
+        bounds = [0, *(min(r, last) for r in rounds)]
+        scores = RawScores.of(self.booster, Z, bounds)
+        sums = None if scores is None else scores.sums(bounds)
         out: list[np.ndarray] = []
         raw: Any = 0.0
-        done = 0
-        scores = None if self.objective == "multiclass" else RawScores.of(self.booster, Z)
-        for r in rounds:
-            if r > done and (done == 0 or done < self.booster.current_iteration()):
-                raw = raw + (self._predicted(Z, done, r - done) if scores is None else scores.sums(done, r - done))
-            done = r
+        for stage, (done, r) in enumerate(pairwise(bounds)):
+            if r > done:
+                raw = raw + (self._predicted(Z, done, r - done) if sums is None else sums[stage])
             out.append(self._linked(raw))
         return np.stack(out)
 

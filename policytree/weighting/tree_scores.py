@@ -1,7 +1,8 @@
 """Raw scores of boosted trees of at most eight leaves: LightGBM's own, to the last bit, several times as fast.
 
-LightGBM goes from row to row and down every tree, at a mispredicted branch a level. Here every question of a tree is
-put to all rows at once: a row's answers strike out leaves, bits of a byte, and the first one that is left is the row's.
+LightGBM goes from row to row and down every tree, at a mispredicted branch a level. Here every question is put to all
+rows at once, and one that several trees ask is put once: a row's answers strike out leaves of a tree, bits of a byte,
+and the first one that is left is the row's.
 
 References
 ----------
@@ -10,15 +11,19 @@ Lucchese, Nardini, Orlando, Perego, Tonellotto and Venturini (2015), QuickScorer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 MOST_LEAVES = 8
-FEWEST_ROWS = 3_000  # of fewer, reading the trees takes longer than LightGBM needs
-BLOCK = 16_384  # rows whose bytes and sums stay in a processor's own memory
+FEWEST_ROWS = 1_500  # of fewer, reading the trees takes longer than LightGBM needs
+FEWEST_ROWS_OF_ROUNDS = 200  # the same where LightGBM would be called for every round
+BLOCK = 8_192  # rows whose answers and sums stay in a processor's own memory
 #: Of a byte of struck leaves, the first that is left, by the number of leaves.
 FIRST_LEFT = [
     np.array([min((~struck & -~struck).bit_length(), n_leaves) - 1 for struck in range(256)])
@@ -27,24 +32,41 @@ FIRST_LEFT = [
 MISSING_TYPE, NEVER, NAN = 12, 0, 8  # bits of LightGBM's ``decision_type``, and two of their values
 CATEGORICAL, DEFAULT_LEFT = 1, 2
 
+Question = tuple[int, float, bool]  # feature, threshold, whether NaN goes right
+
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """A tree as its questions.
+    """A tree by what its questions strike out.
 
     Attributes
     ----------
-    questions : tuple of (feature, threshold, whether NaN goes right, struck)
-        Rows above the threshold strike out the leaves of the left side, bits of ``struck``.
+    questions : ndarray of shape (q,), int
+        Numbers of its questions, which several trees may ask.
+    n_known : int
+        Questions of this tree and of those before it.
+    struck : ndarray of shape (q, 1), uint8
+        Leaves of the left side, bits that rows above the threshold strike out.
     values : ndarray of shape (256,)
         By the struck leaves.
     """
 
-    questions: tuple[tuple[int, float, bool, int], ...]
+    questions: np.ndarray
+    n_known: int
+    struck: np.ndarray
     values: np.ndarray
 
 
-_READ: WeakKeyDictionary[Any, list[_Tree] | None] = WeakKeyDictionary()  # trees are asked again: of other rows and arms
+@dataclass(frozen=True, slots=True)
+class _Trees:
+    """Trees of a booster, one after the other, of every output in turn; questions in the order of their first use."""
+
+    questions: list[Question]
+    trees: list[_Tree]
+    n_outputs: int
+
+
+_READ: WeakKeyDictionary[Any, _Trees | None] = WeakKeyDictionary()  # trees are asked again: of other rows and arms
 
 
 class RawScores:
@@ -52,54 +74,62 @@ class RawScores:
 
     Parameters
     ----------
-    trees : list of _Tree
+    read : _Trees
     Z : ndarray of shape (n, p), float64
         May have NaN.
     """
 
-    def __init__(self, trees: list[_Tree], Z: np.ndarray):
-        self._trees, self._n = trees, len(Z)
-        self._blocks = [np.ascontiguousarray(Z[start : start + BLOCK].T) for start in range(0, len(Z), BLOCK)]
-        self._has_missing = [np.isnan(columns).any(axis=1) for columns in self._blocks]
+    def __init__(self, read: _Trees, Z: np.ndarray):
+        self._read, self._Z = read, Z
 
     @classmethod
-    def of(cls, booster: Any, Z: np.ndarray) -> RawScores | None:
-        """None where LightGBM is as fast, or trees are of another kind: more leaves, or categories."""
-        if len(Z) < FEWEST_ROWS:
+    def of(cls, booster: Any, Z: np.ndarray, rounds: Sequence[int]) -> RawScores | None:
+        """None where LightGBM is as fast at these rounds, or trees are of another kind: more leaves, or categories."""
+        if len(Z) < (FEWEST_ROWS if 2 * len(rounds) < rounds[-1] else FEWEST_ROWS_OF_ROUNDS):
             return None
         if booster not in _READ:
-            _READ[booster] = _read(booster.model_to_string())
-        trees = _READ[booster]
-        return None if trees is None else cls(trees, Z)
+            _READ[booster] = _read(booster.model_to_string(), booster.num_model_per_iteration())
+        read = _READ[booster]
+        return None if read is None else cls(read, Z)
 
-    def sums(self, first: int, count: int) -> np.ndarray:
-        """Over trees ``first`` to ``first + count`` of a booster of one output, (n,)."""
-        out = np.zeros(self._n)
-        for k, (columns, has_missing) in enumerate(zip(self._blocks, self._has_missing, strict=True)):
-            start = k * BLOCK
-            _add(self._trees[first : first + count], columns, has_missing, out[start : start + BLOCK])
-        return out
+    def sums(self, rounds: Sequence[int]) -> np.ndarray:
+        """Over the rounds between two of the ascending ``rounds``, (len(rounds) - 1, n), or (.., n, K) of K outputs."""
+        K, n = self._read.n_outputs, len(self._Z)
+        out = np.zeros((len(rounds) - 1, K, n))
+        for start in range(0, n, BLOCK):
+            self._add(np.ascontiguousarray(self._Z[start : start + BLOCK].T), rounds, out[:, :, start : start + BLOCK])
+        return out[:, 0] if K == 1 else np.moveaxis(out, 1, 2)
 
+    def _add(self, columns: np.ndarray, rounds: Sequence[int], out: np.ndarray) -> None:
+        """Add the trees' values, one tree after the other as LightGBM does, so that sums round alike."""
+        K, n = self._read.n_outputs, columns.shape[1]
+        used = self._read.trees[: rounds[-1] * K]
+        right = self._answers(columns, used[-1].n_known if used else 0)
+        answers = np.empty((MOST_LEAVES - 1, n), dtype=np.uint8)
+        struck, value = np.empty(n, dtype=np.uint8), np.empty(n)
+        for (first, last), sums in zip(pairwise(rounds), out, strict=True):
+            for k, tree in enumerate(used[first * K : last * K]):
+                own = answers[: len(tree.questions)]
+                np.take(right, tree.questions, axis=0, out=own, mode="clip")
+                np.multiply(own, tree.struck, out=own)
+                np.bitwise_or.reduce(own, axis=0, out=struck)
+                np.take(tree.values, struck, out=value, mode="clip")
+                sums[k % K] += value
 
-def _add(trees: list[_Tree], columns: np.ndarray, has_missing: np.ndarray, out: np.ndarray) -> None:
-    """Add the trees' values, one tree after the other as LightGBM does, so that sums round alike."""
-    right, struck, value = np.empty(len(out), dtype=bool), np.empty(len(out), dtype=np.uint8), np.empty(len(out))
-    bits = np.empty_like(struck)
-    for tree in trees:
-        struck.fill(0)
-        for feature, threshold, nan_right, left in tree.questions:
-            column = columns[feature]
-            np.greater(column, threshold, out=right)  # false of NaN
+    def _answers(self, columns: np.ndarray, n_questions: int) -> np.ndarray:
+        """Ones where a row goes to the right, (questions, n)."""
+        right = np.empty((n_questions, columns.shape[1]), dtype=bool)
+        has_missing = np.isnan(columns).any(axis=1)
+        for (feature, threshold, nan_right), answer in zip(self._read.questions, right, strict=False):
+            np.greater(columns[feature], threshold, out=answer)  # false of NaN
             if nan_right and has_missing[feature]:
-                right |= np.isnan(column)
-            np.multiply(right.view(np.uint8), left, out=bits)
-            np.bitwise_or(struck, bits, out=struck)
-        np.take(tree.values, struck, out=value, mode="clip")
-        out += value
+                answer |= np.isnan(columns[feature])
+        return right.view(np.uint8)
 
 
-def _read(text: str) -> list[_Tree] | None:
+def _read(text: str, n_outputs: int) -> _Trees | None:
     """Trees of LightGBM's text, which has all digits of thresholds and values."""
+    known: dict[Question, int] = {}
     trees = []
     for block in text.split("\nTree=")[1:]:
         fields = dict([line.split("=", 1) for line in block.split("\n\n", 1)[0].split("\n")[1:]])
@@ -107,29 +137,36 @@ def _read(text: str) -> list[_Tree] | None:
         if len(leaves) > MOST_LEAVES:
             return None
         if len(leaves) == 1:
-            trees.append(_Tree((), np.full(256, leaves[0])))
+            nothing = np.empty(0, dtype=np.intp)
+            trees.append(_Tree(nothing, len(known), nothing.astype(np.uint8)[:, None], np.full(256, leaves[0])))
             continue
-        features, kinds, left, right = (
-            [*map(int, fields[name].split())]
-            for name in ("split_feature", "decision_type", "left_child", "right_child")
-        )
-        if any([kind & CATEGORICAL or kind & MISSING_TYPE not in (NEVER, NAN) for kind in kinds]):
+        kinds = _kinds(fields["decision_type"])
+        if kinds is None:
             return None
         thresholds = [*map(float, fields["threshold"].split())]
         # Where training had no missing value, a missing one is read as zero.
-        nan_right = [
-            not kind & DEFAULT_LEFT if kind & MISSING_TYPE == NAN else threshold < 0.0
-            for kind, threshold in zip(kinds, thresholds, strict=True)
-        ]
-        order, below = _sides(left, right)
-        questions = tuple(zip(features, thresholds, nan_right, below, strict=True))
-        trees.append(_Tree(questions, leaves[order][FIRST_LEFT[len(leaves)]]))
-    return trees
+        nan_right = [t < 0.0 if kind is None else kind for kind, t in zip(kinds, thresholds, strict=True)]
+        questions = zip(map(int, fields["split_feature"].split()), thresholds, nan_right, strict=True)
+        numbers = np.array([known.setdefault(question, len(known)) for question in questions])
+        struck, leaf = _sides(fields["left_child"], fields["right_child"])
+        trees.append(_Tree(numbers, len(known), struck, leaves[leaf]))
+    return _Trees(list(known), trees, n_outputs)
 
 
-def _sides(left: list[int], right: list[int]) -> tuple[list[int], list[int]]:
-    """Leaves from left to right, and for every question the bits of those on its left side; leaves are negative."""
-    order: list[int] = []
+@lru_cache(maxsize=10_000)  # trees of eight leaves have a few thousand shapes
+def _kinds(text: str) -> tuple[bool | None, ...] | None:
+    """Whether NaN goes right at every question, None where it is read as zero; None for questions of another kind."""
+    kinds = [*map(int, text.split())]
+    if any([kind & CATEGORICAL or kind & MISSING_TYPE not in (NEVER, NAN) for kind in kinds]):
+        return None
+    return tuple([not kind & DEFAULT_LEFT if kind & MISSING_TYPE == NAN else None for kind in kinds])
+
+
+@lru_cache(maxsize=10_000)
+def _sides(left_text: str, right_text: str) -> tuple[np.ndarray, np.ndarray]:
+    """For every question the bits of the leaves on its left side, (q, 1); by struck leaves the first left, (256,)."""
+    left, right = ([*map(int, text.split())] for text in (left_text, right_text))
+    order: list[int] = []  # of leaves from left to right; they are negative in the text
     below = [0] * len(left)
 
     def walk(node: int) -> int:
@@ -140,4 +177,4 @@ def _sides(left: list[int], right: list[int]) -> tuple[list[int], list[int]]:
         return below[node] | walk(right[node])
 
     walk(0)
-    return order, below
+    return np.array(below, dtype=np.uint8)[:, None], np.array(order)[FIRST_LEFT[len(order)]]

@@ -297,3 +297,13 @@ def test_readme_links_lead_somewhere_and_pictures_are_shown(folder):
     named = set(re.findall(r"results/[\w./-]+\.(?:png|csv)", text))
     made = {f"results/{path.name}" for path in (folder / "results").glob("*.*") if path.suffix in (".png", ".csv")}
     assert made == {path for path in named if path.count("/") == 1}  # those of published settings need not be shown
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_folders_have_one_shape(folder):
+    """README, the study, its parts, tables of published numbers that one of them reads, and results."""
+    inside = {path for path in folder.iterdir() if path.name != "__pycache__"}
+    scripts = "".join(path.read_text(encoding="utf-8") for path in inside if path.suffix == ".py")
+    assert {"README.md", "study.py", "results"} <= {path.name for path in inside}
+    others = {path.name for path in inside if path.suffix != ".py"} - {"README.md", "results"}
+    assert [name for name in sorted(others) if name not in scripts] == []

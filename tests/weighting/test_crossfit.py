@@ -17,10 +17,13 @@ from sklearn.preprocessing import StandardScaler
 
 from policytree.exceptions import InputError
 from policytree.model_selection.crossfit import (
+    FoldFits,
+    MeanModel,
     cross_fit_mean,
     cross_fit_probabilities,
     fit_argument,
     predict_new,
+    run_fits,
 )
 from policytree.model_selection.folds import make_folds
 
@@ -188,6 +191,28 @@ def test_only_the_marked_rows_train(rng):
     fit = cross_fit_mean(Memory(), X, y, make_folds(60, 4, random_state=0), train_rows=marked)
     union = (np.stack([m.predict(X) for m in fit.models]) != UNSEEN).any(axis=0)
     assert (union == marked).all()
+
+
+def test_learners_of_the_same_rows_share_them_and_others_do_not(rng):
+    """Rows of a fold are copied once for the learners of a mixture; other rows, outcomes or weights are their own."""
+    X, y, w = rng.normal(size=(60, 2)), rng.normal(size=60), rng.random(60)
+    marked, taken = rng.random(60) < 0.5, []
+
+    def fit(X, y, sample_weight=None, groups=None):
+        taken.append(X)
+        return MeanModel(Memory().fit(X, y), None)
+
+    plan = make_folds(60, 4, random_state=0)
+    changes = [(X, y, None, None), (X, y, None, None), (X, y, marked, None), (X, y, None, w), (X, -y, None, None)]
+    fits = [FoldFits(fit, Z, of, plan, rows, weight) for Z, of, rows, weight in changes]
+    together = run_fits(fits, None)
+    of_fold = [[id(part) for part in taken[5 * f : 5 * f + 5]] for f in range(4)]
+    assert all(first == second and len({first, *others}) == 4 for first, second, *others in of_fold)
+    for fit_alone, found in zip(fits, together, strict=True):
+        np.testing.assert_array_equal(fit_alone.run().predictions, found.predictions)
+        for f, model in enumerate(found.models):
+            learns = (plan.fold != f) & (marked if fit_alone.train_rows is not None else True)
+            assert ((model.predict(X) != UNSEEN) == learns).all()
 
 
 def test_out_of_fold_predictions_equal_those_computed_by_hand(rng):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import lightgbm
 import numpy as np
 import pytest
 
 from policytree.weighting import tree_scores
 from policytree.weighting.boosting import SETTINGS, boost
-from policytree.weighting.tree_scores import FEWEST_ROWS, RawScores
+from policytree.weighting.tree_scores import FEWEST_ROWS, FEWEST_ROWS_OF_ROUNDS, RawScores
 
 
 def table(rng, n=FEWEST_ROWS) -> np.ndarray:
@@ -21,8 +23,18 @@ def table(rng, n=FEWEST_ROWS) -> np.ndarray:
     return Z
 
 
-def expected(booster, Z, first, count) -> np.ndarray:
-    return booster.predict(Z, raw_score=True, start_iteration=first, num_iteration=count)
+def expected(booster, Z, rounds) -> np.ndarray:
+    parts = [
+        booster.predict(Z, raw_score=True, start_iteration=first, num_iteration=last - first)
+        for first, last in pairwise(rounds)
+    ]
+    return np.stack(parts)
+
+
+def sums(booster, Z, rounds) -> np.ndarray:
+    scores = RawScores.of(booster, Z, rounds)
+    assert scores is not None
+    return scores.sums(rounds)
 
 
 @pytest.mark.parametrize("objective", ["regression", "binary", "poisson"])
@@ -39,10 +51,8 @@ def test_scores_are_lightgbms_to_the_last_bit(rng, monkeypatch, objective, missi
     Z = np.asarray(Z, order=order)
     y = {"regression": y, "binary": (y > 0).astype(float), "poisson": np.exp(y / 4)}[objective]
     booster = boost(train, y, None, objective, 40).booster
-    scores = RawScores.of(booster, Z)
-    assert scores is not None
-    for first, count in ((0, 40), (0, 1), (7, 12), (35, 10)):
-        assert scores.sums(first, count).tobytes() == expected(booster, Z, first, count).tobytes()
+    for rounds in ((0, 40), (0, 1), (0, 7, 19), (0, 5, 35)):
+        assert sums(booster, Z, rounds).tobytes() == expected(booster, Z, rounds).tobytes()
 
 
 def test_trees_of_fewer_leaves(rng):
@@ -50,8 +60,15 @@ def test_trees_of_fewer_leaves(rng):
     Z = table(rng)
     for n in (30, 90, 150):
         booster = boost(Z[:n], Z[:n, 0] + rng.normal(size=n), None, "regression", 10).booster
-        scores = RawScores.of(booster, Z)
-        assert scores is not None and scores.sums(0, 10).tobytes() == expected(booster, Z, 0, 10).tobytes()
+        assert sums(booster, Z, (0, 10)).tobytes() == expected(booster, Z, (0, 10)).tobytes()
+
+
+def test_scores_of_several_classes(rng):
+    Z = table(rng)
+    y = np.digitize(Z[:, 0] * Z[:, 2] + Z[:, 4], [-0.5, 1.5])
+    booster = boost(Z, y.astype(float), None, "multiclass", 12).booster
+    for rounds in ((0, 12), (0, 1, 5)):
+        assert sums(booster, Z, rounds).tobytes() == expected(booster, Z, rounds).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -64,13 +81,18 @@ def test_other_trees_are_left_to_lightgbm(rng, more, categories):
     booster = lightgbm.Booster(settings, lightgbm.Dataset(Z, y, params=settings, categorical_feature=categories))
     for _ in range(3):
         booster.update()
-    assert RawScores.of(booster, Z) is None
+    assert RawScores.of(booster, Z, (0, 3)) is None
 
 
 def test_few_rows_are_left_to_lightgbm(rng):
+    """Fewer are too few where every round is asked for: then LightGBM would be called for each."""
     Z = table(rng)
-    booster = boost(Z, Z[:, 0], None, "regression", 3).booster
-    assert RawScores.of(booster, Z[:-1]) is None
+    booster = boost(Z, Z[:, 0], None, "regression", 20).booster
+    each = range(21)
+    assert RawScores.of(booster, Z[:-1], (0, 20)) is None
+    assert RawScores.of(booster, Z[: FEWEST_ROWS_OF_ROUNDS - 1], each) is None
+    Z = Z[:FEWEST_ROWS_OF_ROUNDS]
+    assert sums(booster, Z, each).tobytes() == expected(booster, Z, each).tobytes()
 
 
 def test_stages_of_many_rows_are_those_of_few(rng):
