@@ -31,6 +31,16 @@ settings.register_profile("explore", deadline=None, max_examples=2_000, suppress
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give workers tests in order, to steal from each other at the end: fixtures of a module are made once."""
+    if config.getvalue("dist") != "load":
+        return None
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
+
+
 @pytest.fixture(autouse=True)
 def no_figures_left():
     """Close the pictures that a test drew: pyplot keeps them, and warns of more than twenty."""

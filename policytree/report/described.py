@@ -165,6 +165,11 @@ class About:
             labels=complete(given, table, {*own, *others}),
         )
 
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of columns that have one, by the labels that name it."""
+        return {str(label): label.unit for label in (self.labels or {}).values() if label.unit}
+
     def called(self, column: str) -> str:
         """Return the label of a column, or of one of its values, such as "town=A"."""
         if self.labels is None:

@@ -77,12 +77,12 @@ def _test(tree: Tree, node: int) -> dict[str, Any]:
     return {"kind": "known", "value": None} if np.isposinf(threshold) else {"kind": "numeric", "value": threshold}
 
 
-def rules(root: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Every leaf as (what leads to it, treatment), such as ("30 < age ≤ 40 and sex = male", "drug")."""
+def rules(root: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Every leaf as (path, treatment, rows), such as ("30 < age ≤ 40 and sex = male", "drug", "50 rows, 12.1%")."""
 
-    def walk(node: Mapping[str, Any], path: tuple[tuple[Mapping[str, Any], bool], ...]) -> list[tuple[str, str]]:
+    def walk(node: Mapping[str, Any], path: tuple[tuple[Mapping[str, Any], bool], ...]) -> list[tuple[str, str, str]]:
         if "treatment" in node:
-            return [(_in_words(path), node["treatment"])]
+            return [(_in_words(path), node["treatment"], node["rows"])]
         return walk(node["yes"], (*path, (node, True))) + walk(node["no"], (*path, (node, False)))
 
     return walk(root, ())

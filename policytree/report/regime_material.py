@@ -82,7 +82,7 @@ class RegimeMaterial:
     @property
     def in_words(self) -> str:
         """The rule of every stage in a sentence; "" where one of them is too long for that."""
-        said = [(name, rule_sentence(tree)) for name, tree in self.trees]
+        said = [(name, rule_sentence(tree, self.about.units)) for name, tree in self.trees]
         if not all(rule for _, rule in said):
             return ""
         return " ".join(f"At {name}: {rule[:1].lower()}{rule[1:]}" for name, rule in said)

@@ -90,7 +90,7 @@ def direction_of(stated: str | None, *names: str | None, times: bool = False) ->
     name = next((name for name in names if name is not None), "y")
     if stated is not None:
         better = "higher" if stated == MAXIMIZE else "lower"
-        return Direction(stated, True, f"{better} values of {name} were stated to be better")
+        return Direction(stated, True, f"{better} was stated to be better")
     if times:
         return Direction(MAXIMIZE, True, f"{name} is a time until an event, of which later is taken to be better")
     sounds = [sounds_bad(each) for each in names if each is not None]

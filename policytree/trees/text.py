@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 import numpy as np
@@ -254,12 +255,14 @@ def to_rules(tree: Tree) -> pd.DataFrame:
     return pd.DataFrame.from_dict(records, orient="index").rename_axis("leaf")
 
 
-def rule_sentence(tree: Tree, most: int = 3) -> str:
-    """Say the rule in a sentence, path by path: "If age is at most 50, give drug; otherwise give none" is one.
+def rule_sentence(tree: Tree, units: Mapping[str, str] | None = None, most: int = 3) -> str:
+    """Say the rule in a sentence: "Give drug to people whose age is at most 50; give none to everybody else" is one.
 
     Parameters
     ----------
     tree : Tree
+    units : mapping of str to str, optional
+        By the name of a feature that ends with its unit in brackets, this unit: it is said behind numbers.
     most : int
         Paths that are named at most; a tree that needs more has no sentence.
 
@@ -274,7 +277,7 @@ def rule_sentence(tree: Tree, most: int = 3) -> str:
 
     def walk(node: int, path: list[tuple[int, bool]]) -> None:
         if tree.is_leaf[node]:
-            paths.setdefault(action_label(tree, node), []).append(_joined(tree, path))
+            paths.setdefault(action_label(tree, node), []).append(_joined(tree, path, units or {}))
             return
         walk(int(tree.children_left[node]), [*path, (node, True)])
         walk(int(tree.children_right[node]), [*path, (node, False)])
@@ -286,11 +289,11 @@ def rule_sentence(tree: Tree, most: int = 3) -> str:
         return ""
     if not named:
         return f"Give {rest} to everybody."
-    parts = [f"if {', or if '.join(said)}, give {action}" for action, said in named.items()]
-    return f"I{'; '.join(parts)[1:]}; otherwise give {rest}."
+    parts = [f"give {action} to people whose {', or whose '.join(said)}" for action, said in named.items()]
+    return f"G{'; '.join(parts)[1:]}; give {rest} to everybody else."
 
 
-def _joined(tree: Tree, path: list[tuple[int, bool]]) -> str:
+def _joined(tree: Tree, path: list[tuple[int, bool]], units: Mapping[str, str]) -> str:
     """The answers on a path, those about one number together: "age is over 30 and at most 40 and sex is male"."""
     bounds: dict[int, list[float]] = {}
     said: dict[int, list[str]] = {}
@@ -310,12 +313,12 @@ def _joined(tree: Tree, path: list[tuple[int, bool]]) -> str:
         said.setdefault(j, []).append(f"{shown(feature.name)} is {'' if yes else 'not '}{answer}")
     parts = []
     for j in dict.fromkeys(int(tree.feature[node]) for node, _ in path):
-        name = shown(tree.features[j].name)
+        name, unit = shown(tree.features[j].name), units.get(tree.features[j].name, "")
         low, high = bounds.get(j, (-np.inf, np.inf))
         over = f"over {format_threshold(low)}" if np.isfinite(low) else ""
         at_most = f"at most {format_threshold(high)}" if np.isfinite(high) else ""
         if within := " and ".join(filter(None, (over, at_most))):
-            parts.append(f"{name} is {within}")
+            parts.append(f"{name.removesuffix(f' ({unit})')} is {within}{f' {unit}' if unit else ''}")
         parts += said.get(j, [])
     return " and ".join(parts)
 

@@ -74,7 +74,9 @@ def test_a_clear_question_passes_all_gates():
     X, T, Y = trial(effect=1.0)
     found = judged(X, T, Y, propensity=0.5, control="placebo")
     assert found.strength == "supported" and str(found).startswith("Give drug to everybody")
-    assert list(states(found)) == ["direction", "assignment", "given chances", "data check", "rewards"]
+    assert list(states(found)) == [
+        "better direction", "assignment", "stated probabilities", "data check", "estimated outcomes",
+    ]  # fmt: skip
     assert set(states(found).values()) == {"supported"}
 
 
@@ -104,7 +106,7 @@ def test_one_number_other_than_a_half_needs_a_label():
         judged(X, T, Y, propensity=0.667)
     assert judged(X, T, Y, propensity={"drug": 2 / 3, "placebo": 1 / 3}).strength == "supported"
     swapped = judged(X, T, Y, propensity={"drug": 1 / 3, "placebo": 2 / 3})
-    assert states(swapped)["given chances"] == swapped.strength == "cannot be said"
+    assert states(swapped)["stated probabilities"] == swapped.strength == "cannot be said"
     assert str(swapped).startswith("What to do cannot be said") and not swapped.use_tree
 
 
@@ -116,7 +118,7 @@ def test_a_mediator_ends_in_cannot_be_said():
     X = pd.DataFrame({"age": rng.integers(20, 80, size=n), "marker": M})
     Y = pd.Series(M - 0.1 * (T == "drug") + 0.7 * rng.normal(size=n), name="score")
     found = judged(X, T, Y, propensity=0.5, control="placebo")
-    assert states(found)["rewards"] == "cannot be said" and states(found)["data check"] == "supported"
+    assert states(found)["estimated outcomes"] == "cannot be said" and states(found)["data check"] == "supported"
     assert "was measured after treatment" not in str(found) and "measured after treatment" in str(found)
 
 
@@ -136,9 +138,9 @@ def test_repeated_ids_without_clusters_withhold_the_verdict():
 def test_few_rows_with_estimated_chances_are_fragile():
     X, T, Y = trial(effect=1.0)
     found = judged(X, T, Y, control="placebo")
-    assert states(found)["rows"] == found.strength == "fragile" and found.rule == "always drug"
+    assert states(found)["number of rows"] == found.strength == "fragile" and found.rule == "always drug"
     assert str(found).startswith("This is fragile: with 300 rows and estimated probabilities")
-    assert states(judged(*trial(n=600, effect=1.0)))["rows"] == "supported"
+    assert states(judged(*trial(n=600, effect=1.0)))["number of rows"] == "supported"
 
 
 def test_given_chances_are_tested_exactly():
@@ -239,7 +241,9 @@ def test_a_strong_confounder_that_was_seen_is_the_measure_in_python():
     """Without the column the drug looks 1.1 worse: more than an effect of .6, less than one of 3."""
     weak, strong = (judged(*observed(effect), control="placebo") for effect in (0.6, 3.0))
     assert weak.rule == strong.rule == "always drug"
-    assert list(states(strong)) == ["direction", "assignment", "data check", "rewards", "rows", "hidden confounder"]
+    assert list(states(strong)) == [
+        "better direction", "assignment", "data check", "estimated outcomes", "number of rows", "hidden confounder",
+    ]  # fmt: skip
     assert states(strong).pop("assignment") == "assumed", "no data can show it, so that it is no finding"
     assert [name for name, state in states(strong).items() if state != "supported"] == ["assignment"]
     assert strong.strength == "supported" and "assum" not in strong.reasons and "as good as random" in strong.assumption
@@ -289,7 +293,7 @@ def test_python_and_design_pass_the_same_gates(effect, tmp_path):
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
     found = cross_val_policy_value(model, study, cv=2, n_repeats=1, random_state=0).verdict
     assert [(g.name, g.state) for g in found.gates] == [(g["name"], g["state"]) for g in designed["gates"]]
-    assert {"other models", "hidden confounder", "rows"} <= set(states(found))
+    assert {"other models", "hidden confounder", "number of rows"} <= set(states(found))
     assert states(found)["hidden confounder"] == ("fragile" if effect < 1 else "supported")
     assert (found.strength, found.rule) == (designed["strength"], designed["rule"])
     saved = json.loads((tmp_path / "out" / "tree.json").read_text())["verdict"]
@@ -301,7 +305,9 @@ def test_python_and_design_pass_the_same_gates(effect, tmp_path):
     again = json.loads(out)["verdict"]
     assert [g["name"] for g in again["gates"]] == [g["name"] for g in designed["gates"]]
     by_name = {g["name"]: g["state"] for g in again["gates"]}
-    assert by_name["hidden confounder"] == states(found)["hidden confounder"] and by_name["rows"] == "supported"
+    assert (
+        by_name["hidden confounder"] == states(found)["hidden confounder"] and by_name["number of rows"] == "supported"
+    )
 
 
 def mediated(seed):
@@ -319,10 +325,10 @@ def leaking(seed):
 @pytest.mark.parametrize(
     ("gate", "state", "make", "stated"),
     [
-        ("direction", "fragile", lambda seed: trial(n=240, seed=seed, effect=1.0), {"direction": None}),
-        ("given chances", "cannot be said", lambda seed: trial(n=240, seed=seed), {"drug": 0.3}),
+        ("better direction", "fragile", lambda seed: trial(n=240, seed=seed, effect=1.0), {"direction": None}),
+        ("stated probabilities", "cannot be said", lambda seed: trial(n=240, seed=seed), {"drug": 0.3}),
         ("data check", "cannot be said", leaking, {}),
-        ("rewards", "cannot be said", mediated, {}),
+        ("estimated outcomes", "cannot be said", mediated, {}),
     ],
 )  # fmt: skip
 def test_python_design_and_evaluate_agree_on_a_gate_that_fails(gate, state, make, stated, tmp_path):
@@ -359,8 +365,8 @@ def test_trials_are_not_asked_what_observational_studies_are():
     for how in ({"randomized": True}, known, {**known, "randomized": False}):
         found = judged(X, T, Y, control="placebo", **how)
         assert found.strength == "supported" and found.rule == "always drug"
-        assert not {"rows", "other models", "hidden confounder"} & set(states(found))
-    assert states(judged(X, T, Y, control="placebo"))["rows"] == "fragile"
+        assert not {"number of rows", "other models", "hidden confounder"} & set(states(found))
+    assert states(judged(X, T, Y, control="placebo"))["number of rows"] == "fragile"
 
 
 def test_small_trials_are_not_fragile_on_the_command_line(tmp_path):
@@ -378,6 +384,10 @@ def test_small_trials_are_not_fragile_on_the_command_line(tmp_path):
         gates = {gate["name"]: gate["state"] for gate in found["verdict"]["gates"]}
         rules = [row["rule"] for row in found["values"]]
         if how:
-            assert found["verdict"]["strength"] == "supported" and "rows" not in gates and "as randomised" in rules
+            assert (
+                found["verdict"]["strength"] == "supported"
+                and "number of rows" not in gates
+                and "as randomised" in rules
+            )
         else:
-            assert gates["rows"] == found["verdict"]["strength"] == "fragile" and "status quo" in rules
+            assert gates["number of rows"] == found["verdict"]["strength"] == "fragile" and "status quo" in rules

@@ -21,6 +21,7 @@ from policytree.evaluation.policy_value.fixed_rules import compare_rules
 from policytree.evaluation.policy_value.gate import Gate
 from policytree.evaluation.policy_value.verdict import Reason, Rules, decide, recommends
 from policytree.report.sections.values import other_interval
+from policytree.trees.labels import Label, labelled
 from policytree.trees.text import rule_sentence
 from policytree.weighting.study_data import by_columns
 
@@ -356,22 +357,25 @@ def test_a_rule_is_said_in_a_sentence():
     X = pd.DataFrame({"age": [20.0, 30.0, 60.0, 70.0], "sex": ["f", "m", "f", "m"]})
     rewards = pd.DataFrame({"drug": [1.0, 1.0, 0.0, 0.0], "none": [0.0, 0.0, 1.0, 1.0]})
     tree = PolicyTree(max_depth=1).fit(X, rewards).tree_
-    assert rule_sentence(tree) == "If age is at most 45, give drug; otherwise give none."
+    assert rule_sentence(tree) == "Give drug to people whose age is at most 45; give none to everybody else."
     by_sex = pd.DataFrame({"drug": [1.0, 0.0, 0.0, 0.0], "none": [0.0, 1.0, 1.0, 1.0]})
     assert rule_sentence(PolicyTree(max_depth=2).fit(X, by_sex).tree_) == (
-        "If age is at most 25, give drug; otherwise give none."
+        "Give drug to people whose age is at most 25; give none to everybody else."
     )
     assert rule_sentence(PolicyTree(max_depth=0).fit(X, rewards.assign(drug=9.0)).tree_) == "Give drug to everybody."
     wards = pd.DataFrame({"ward": list("abca")})
     found = rule_sentence(PolicyTree(max_depth=1).fit(wards, by_sex.assign(drug=[1.0, 0.0, 0.0, 1.0])).tree_)
-    assert found == "If ward is a, give drug; otherwise give none."
+    assert found == "Give drug to people whose ward is a; give none to everybody else."
 
 
 def test_paths_to_one_treatment_stand_together():
     X = pd.DataFrame({"age": [20.0, 30.0, 60.0, 70.0] * 2, "sex": ["f"] * 4 + ["m"] * 4})
     old = pd.DataFrame({"drug": [0.0, 0, 1, 0, 0, 0, 0, 0], "none": [1.0, 1, 0, 1, 1, 1, 1, 1]})
     found = rule_sentence(PolicyTree(max_depth=3).fit(X, old).tree_)
-    assert "age is over 45 and at most 65" in found and "sex is" in found and found.endswith("; otherwise give none.")
+    assert "age is over 45 and at most 65" in found and "sex is" in found
+    assert found.endswith("; give none to everybody else.")
+    shown = labelled(PolicyTree(max_depth=3).fit(X, old).tree_, {"age": Label("Age", "years")})
+    assert "people whose Age is over 45 and at most 65 years and" in rule_sentence(shown, {"Age (years)": "years"})
 
 
 def test_a_recommended_rule_is_said_whole():

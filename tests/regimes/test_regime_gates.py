@@ -36,7 +36,7 @@ def judged(stages, direction="maximize"):
 def test_a_clean_trial_passes_every_gate():
     verdict = judged(two_stages())
     assert verdict.strength == "supported"
-    assert {gate.name for gate in verdict.gates} == {"direction", "assignment", "given chances"}
+    assert {gate.name for gate in verdict.gates} == {"better direction", "assignment", "stated probabilities"}
 
 
 def test_chances_that_the_second_decision_refutes_withhold_the_verdict():

@@ -19,7 +19,7 @@ class Gate:
     Attributes
     ----------
     name : str
-        The condition, such as "direction" or "data check".
+        The condition, such as "better direction" or "data check".
     state : {"supported", "assumed", "fragile", "cannot be said"}
         Supported: nothing speaks against it. Assumed: no data can test it. Fragile: the verdict holds only if
         something does that the data do not show. Cannot be said: the data speak against it; the verdict is withheld.
@@ -31,7 +31,7 @@ class Gate:
     Examples
     --------
     >>> from policytree.evaluation.policy_value.gate import Gate
-    >>> Gate("direction", "supported", "higher values were stated to be better").state
+    >>> Gate("better direction", "supported", "higher was stated to be better").state
     'supported'
     """
 

@@ -1,18 +1,19 @@
 """The gates of a verdict: one function decides, for Python, command line, report and saved trees.
 
-    name               fails where                                                                     state
-    direction          nobody said which outcomes are better, and the outcome's name does not tell     fragile
-    assignment         never: drawn by lot, or taken to be as good as random given the covariates          assumed
-    given chances      the shares of treatments refute the probabilities that were given               cannot be said
-    data check         a serious finding: a leak, a later measurement, censoring, repeated ids         cannot be said
-    rewards            arms' mean rewards leave their raw means in a randomised study, leave the       cannot be said
-                       range of outcomes, or rest on a few rows
-    rows               fewer than 500 rows (clusters) of a study in which nobody drew treatments       fragile
-    other models       the verdict is another one by other models of treatment or of outcomes          fragile
-    hidden confounder  one as strong as the strongest covariate that was seen overturns the verdict    fragile
+    name                  fails where                                                                  state
+    better direction      nobody said which outcomes are better, and the outcome's name does not tell  fragile
+    assignment            never: drawn by lot, or taken to be as good as random given the covariates   assumed
+    stated probabilities  the shares of treatments refute the probabilities that were given            cannot be said
+    data check            a serious finding: a leak, a later measurement, censoring, repeated ids      cannot be said
+    estimated outcomes    arms' mean rewards leave their raw means in a randomised study, leave the    cannot be said
+                          range of outcomes, or rest on a few rows
+    number of rows        fewer than 500 rows (clusters) of a study in which nobody drew treatments    fragile
+    other models          the verdict is another one by other models of treatment or of outcomes       fragile
+    hidden confounder     one as strong as the strongest covariate seen overturns the verdict          fragile
 
-The last three are of studies in which treatments were not drawn by lot. Nothing is fitted here: whoever has rewards,
-chances and second opinions passes them.
+The last three are of studies in which treatments were not drawn by lot. A reason is a clause that anybody can read:
+pages list those of the gates that were passed. Nothing is fitted here: whoever has rewards, chances and second opinions
+passes them.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def _assigned(seen: StudyData, given: np.ndarray | None) -> tuple[StudyData, np.
 def direction_gate(direction: Direction) -> Gate:
     """Whether somebody said, or the outcome's name says, which outcomes are better."""
     if direction.known:
-        return Gate("direction", SUPPORTED, direction.reason)
-    return Gate("direction", FRAGILE, direction.reason, direction.remedy)
+        return Gate("better direction", SUPPORTED, direction.reason)
+    return Gate("better direction", FRAGILE, direction.reason, direction.remedy)
 
 
 def assignment_gate(seen: StudyData, drawn: bool, known: bool) -> Gate:
@@ -130,7 +131,7 @@ def check_gate(check: StudyCheck, n: int) -> Gate:
     """Whether the check of the data found what makes results wrong."""
     found = [finding for finding in check.findings if _withholds(finding, n)]
     if not found:
-        return Gate("data check", SUPPORTED, "the check of the data found nothing serious")
+        return Gate("data check", SUPPORTED, "the data check found nothing serious")
     remedies = list(dict.fromkeys(finding.remedy for finding in found))
     return Gate("data check", UNSAID, "; ".join(map(_clause, found)), " ".join(remedies[:2]))
 
@@ -152,9 +153,9 @@ def rewards_gate(check: StudyCheck) -> Gate:
     """Whether rewards are what treatments bring: see :func:`policytree.diagnostics.check_rewards`."""
     found = check.of("serious")
     if not found:
-        return Gate("rewards", SUPPORTED, "mean rewards agree with what was observed and rest on many rows")
+        return Gate("estimated outcomes", SUPPORTED, "estimated outcomes agree with those observed")
     remedies = list(dict.fromkeys(finding.remedy for finding in found))
-    return Gate("rewards", UNSAID, "; ".join(map(_clause, found)), remedies[0])
+    return Gate("estimated outcomes", UNSAID, "; ".join(map(_clause, found)), remedies[0])
 
 
 def by_chance(check: StudyCheck, seen: StudyData, known: bool, what: str = "treatment") -> str:
@@ -174,13 +175,12 @@ def rows_gate(seen: StudyData) -> Gate:
     """Whether there are rows enough to estimate chances and outcomes."""
     n, unit = (seen.n, "rows") if seen.groups is None else (len(np.unique(seen.groups)), "clusters")
     if seen.n >= FEW_ROWS:
-        return Gate("rows", SUPPORTED, f"{seen.n:,} rows to estimate who got which {seen.what}")
+        return Gate("number of rows", SUPPORTED, f"there are {seen.n:,} rows to estimate who got which {seen.what}")
     reason = (
         f"With {n:,} {unit} and estimated probabilities of {seen.assigned}, strong or nonlinear confounding may remain"
     )
-    return Gate(
-        "rows", FRAGILE, reason, f"State the probabilities if {seen.what}s were given by chance (--propensity)."
-    )
+    remedy = f"State the probabilities if {seen.what}s were given by chance (--propensity)."
+    return Gate("number of rows", FRAGILE, reason, remedy)
 
 
 def other_models_gate(opinions: Sequence[SecondOpinion], rule: str | None) -> Gate:
@@ -228,7 +228,6 @@ def chances_gate(seen: StudyData, given: np.ndarray) -> Gate:
     given : ndarray of shape (n, K)
     """
     arm, chances, strata = _units(seen, given)
-    shares = np.bincount(arm, minlength=seen.n_arms) / len(arm)
     distinct = np.unique(chances.round(6), axis=0, return_inverse=True)[1].ravel()
     partitions = [
         [("", np.ones(len(arm), dtype=bool))],
@@ -241,8 +240,7 @@ def chances_gate(seen: StudyData, given: np.ndarray) -> Gate:
         tested.append((_joint([p for p, _, _ in found]), *min(found, key=lambda part: part[0])[1:]))
     p, where, rows = min(tested, key=lambda partition: partition[0])
     if p * len(tested) >= LEVEL:
-        text = ", ".join(f"{label} {share:.3g}" for label, share in zip(seen.treatments, shares, strict=True))
-        return Gate("given chances", SUPPORTED, f"the shares of {seen.what}s ({text}) fit the given probabilities")
+        return Gate("stated probabilities", SUPPORTED, f"the shares of {seen.what}s fit the stated probabilities")
     own = np.bincount(arm[rows], minlength=seen.n_arms) / rows.sum()
     each = ", ".join(
         f"{label} {share:.3g} of {rows.sum():,} where {chance:.3g} was given"
@@ -252,7 +250,7 @@ def chances_gate(seen: StudyData, given: np.ndarray) -> Gate:
     remedy = (
         f"State the probability of each {seen.what} by its label (--propensity label=p,...), or let them be estimated."
     )
-    return Gate("given chances", UNSAID, reason, remedy)
+    return Gate("stated probabilities", UNSAID, reason, remedy)
 
 
 def _joint(probabilities: Sequence[float]) -> float:

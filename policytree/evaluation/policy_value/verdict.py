@@ -238,7 +238,7 @@ class Verdict(Shown):
     def proposal(self) -> str:
         """The action to take, without a number."""
         if self.use_tree:
-            return f"Use the {self.words.rule}{self._rule}"
+            return self.in_words or f"Use the {self.words.rule}."
         if self.reason in (Reason.TREATMENT_BETTER, Reason.TREATMENT_BEST):
             assert self.treatment is not None
             return f"Give {label_of(self.treatment.rule)} to everybody."

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+import numpy as np
+
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.honest import HonestLeaves
@@ -25,7 +27,7 @@ NO_VALUE = "None: without held-out values nobody knows whether this tree is wort
 def spoken(material: Material, verdict: Verdict) -> Verdict:
     """A verdict with the outcome's unit, and the rule in words as the report shows the tree."""
     words = replace(verdict.words, unit=material.study.short_unit)
-    in_words = rule_sentence(material.tree) if verdict.in_words else ""
+    in_words = rule_sentence(material.tree, material.study.about.units) if verdict.in_words else ""
     return replace(verdict, words=words, in_words=in_words)
 
 
@@ -39,10 +41,12 @@ def verdict_section(material: Material) -> Section:
     broken = [Words(text, "warning") for text in values.broken_limits()]
     if verdict.use_tree and (unsure := unsure_people(material)):
         broken.append(Words(unsure, "warning"))
+    tree = material.tree
+    given = tuple(sorted({action_label(tree, leaf) for leaf in np.flatnonzero(tree.is_leaf)}))
     told = Told(
         verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
         f"{values.size()} of {study.about.source or 'the study'}", study.met, values.further,
-        not gives_all_the_same(material),
+        not gives_all_the_same(material), given,
     )  # fmt: skip
     return Section("verdict", "Verdict", (Words(verdict.proposal, "lead"), *first_screen(told, broken)))
 

@@ -8,14 +8,15 @@ from typing import Any
 
 from policytree.evaluation.formatting import decimals
 from policytree.evaluation.inference.step_down import Ranking
-from policytree.evaluation.policy_value.gate import ASSIGNMENT, HIDDEN, SUPPORTED, Gate
-from policytree.evaluation.policy_value.verdict import Reason, Verdict, label_of
+from policytree.evaluation.policy_value.gate import SUPPORTED
+from policytree.evaluation.policy_value.rule_names import STATUS_QUO
+from policytree.evaluation.policy_value.verdict import Gain, Reason, Verdict, label_of
 from policytree.report.amounts import Amounts, is_control, over_words, rule_words
 from policytree.report.content import Block, Facts, Words
 from policytree.report.described import About
 from policytree.report.material import capitalised
 
-IN_FULL = (ASSIGNMENT, HIDDEN)  # gates that say how far a reader may believe effects
+TRANSPORTED = "Assumed, which no data can show: people who will be treated respond as those studied did ({})."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Told:
         Means of other outcomes under every rule.
     asks : bool
         Whether the tree of all rows asks anything; refits may not.
+    given : tuple of str
+        Treatments that this tree gives; empty where there is one tree per stage.
     """
 
     verdict: Verdict
@@ -47,67 +50,45 @@ class Told:
     met: str
     further: Mapping[str, Mapping[str, Any]]
     asks: bool
+    given: tuple[str, ...] = ()
 
 
 def first_screen(told: Told, broken: Sequence[Words] = ()) -> list[Block]:
     """All that stands below the proposal; ``broken``: limits that the rule does not keep."""
     glance = [Facts(_glance(told), large=True)] if told.verdict.gain is not None else []
-    return [*glance, *_strength(told.verdict), *broken, Facts(_in_short(told))]
+    return [*glance, *_strength(told), *broken, Facts(_in_short(told))]
 
 
-def _strength(verdict: Verdict) -> list[Words]:
+def _strength(told: Told) -> list[Words]:
     """How strong a verdict is: the state of its weakest gate, with the reasons and remedies; then what is assumed."""
-    state = capitalised(verdict.strength)
+    verdict = told.verdict
+    state, reasons = capitalised(verdict.strength), verdict.reasons
     weakest = [gate for gate in verdict.gates if gate.state == verdict.strength]
     if verdict.strength == SUPPORTED:
-        text = " ".join(
-            [f"{state}{', if the assumption below holds' if verdict.assumption else ''}.", *_passed(weakest)]
-        )
+        text = f"{state}{', if the assumption below holds' if verdict.assumption else ''}."
+        text += f" Nothing speaks against it: {reasons}." if reasons else ""
         if verdict.gain is None and verdict.reason is not Reason.STATUS_QUO_BETTER:
             text += " Where no difference is shown, that is no proof that there is none."
     else:
-        text = " ".join(
-            [f"{state}: {verdict.reasons}.", *dict.fromkeys(gate.remedy for gate in weakest if gate.remedy)]
-        )
+        text = " ".join([f"{state}: {reasons}.", *dict.fromkeys(gate.remedy for gate in weakest if gate.remedy)])
     said = [Words(text, verdict.strength.replace(" ", "-"))]
-    if verdict.assumption:
-        said.append(Words(f"Assumption, not a finding. {verdict.assumption}", "assumption"))
+    if verdict.gain is not None or verdict.assumption:
+        said.append(Words(f"{TRANSPORTED.format(told.judged)} {verdict.assumption}".rstrip(), "assumption"))
     return said
-
-
-def _passed(gates: Sequence[Gate]) -> list[str]:
-    """Gates that were passed, by their names; in full those that say how far a reader may believe effects."""
-    named = [gate.name for gate in gates if gate.name not in IN_FULL]
-    full = [f"{capitalised(gate.reason)}." for gate in gates if gate.name in IN_FULL]
-    checks = [f"These checks found nothing against it: {', '.join(named)} (see Evidence)."] if named else []
-    return [*full, *checks]
 
 
 def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     """Who changes treatment and what that brings, in numbers."""
     verdict, amounts, outcome = told.verdict, told.amounts, told.about.outcome
-    gain, best, pairs = verdict.gain, verdict.against_best, []
+    gain, pairs = verdict.gain, []
     assert gain is not None
     about = f"people with {told.met}" if amounts.people else f"{amounts.unit or outcome} per person"
     if verdict.changed is not None:
-        pairs.append(
-            (f"people change treatment, compared with {rule_words(gain.over)}", f"{100 * verdict.changed:.0f} of 100")
-        )
+        pairs.append((_change(told, gain), f"{100 * verdict.changed:.0f} of 100"))
     size, interval = amounts.parts(gain)
     how = "; allows for the choice among rules" if gain.adjusted else ""
     before = "" if gain.gross is None else f", net of costs; before costs {amounts.text(gain.gross)}"
     pairs.append((f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}", size))
-    if verdict.use_tree and not (best.best == gain.over and len(best.candidates) == 1):
-        size, interval = amounts.parts(best)
-        shown = "" if best.better else ": not shown better"
-        pairs.append((f"{about} than under the best {verdict.words.single}{_named(verdict)} ({interval}){shown}", size))
-    if amounts.people and gain.lower * gain.upper > 0:
-        changed = 1.0 if verdict.changed is None else verdict.changed
-        who = "follow the rule" if verdict.changed is None else "change treatment"
-        ends = sorted(changed / abs(end) for end in (gain.lower, gain.upper))
-        interval = f"{100 * amounts.level:g}% CI {ends[0]:,.0f} to {ends[1]:,.0f}"
-        needed = f"number needed to treat: people who {who} for one {'more' if gain.value > 0 else 'fewer'} with"
-        pairs.append((f"{needed} {told.met} ({interval})", f"{changed / abs(gain.value):,.0f}"))
     for further, means in told.further.items():
         if gain.rule in means and gain.over in means:
             mine, theirs = means[gain.rule], means[gain.over]
@@ -118,6 +99,25 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
+def _change(told: Told, gain: Gain) -> str:
+    """Who is treated otherwise than by the rule that a gain is over, behind a number."""
+    own = told.given if told.verdict.use_tree else (label_of(gain.rule),)
+    new = [label for label in own if label != label_of(gain.over)]
+    if gain.over == STATUS_QUO or len(new) != 1:
+        return f"people change {told.verdict.words.fixed}, compared with {rule_words(gain.over)}"
+    return f"people get {new[0]} instead of {label_of(gain.over)}"
+
+
+def _needed(told: Told, gain: Gain) -> str:
+    """Number needed to treat for one event more or fewer, with its interval."""
+    changed = 1.0 if told.verdict.changed is None else told.verdict.changed
+    who = "follow the rule" if told.verdict.changed is None else "change treatment"
+    ends = sorted(changed / abs(end) for end in (gain.lower, gain.upper))
+    interval = f"{100 * told.amounts.level:g}% CI {ends[0]:,.0f} to {ends[1]:,.0f}"
+    effect = f"one {'more' if gain.value > 0 else 'fewer'} with {told.met}"
+    return f"{changed / abs(gain.value):,.0f} people who {who}, for {effect} ({interval})"
+
+
 def _under(rule: str, verdict: Verdict) -> str:
     """Name the comparison of a gain, behind "than"."""
     return over_words(rule) + (", the control" if is_control(rule, verdict) else "")
@@ -125,9 +125,14 @@ def _under(rule: str, verdict: Verdict) -> str:
 
 def _named(verdict: Verdict) -> str:
     """Which single treatment is the best, as far as that is known."""
+    return f"{label_of(verdict.against_best.best)} by its estimate{_others(verdict)}"
+
+
+def _others(verdict: Verdict) -> str:
+    """Which others may be the best single treatment."""
     best = verdict.against_best
     others = [label_of(rule) for rule in best.candidates if rule != best.best]
-    return f", {label_of(best.best)} by its estimate" + (f" ({' or '.join(others)} may be)" if others else "")
+    return f" ({' or '.join(others)} may be)" if others else ""
 
 
 def _ranked(found: Ranking) -> str:
@@ -145,22 +150,30 @@ def _overturned(told: Told) -> str:
     least, most = sorted(abs(end) for end in (verdict.gain.lower, verdict.gain.upper))
     size, of_outcome = amounts.size(least, (most - least) / 4), "" if amounts.unit else f" of {about.outcome}"
     size += f" with {told.met}" if amounts.people else f"{of_outcome} per person"
-    harms = "harms" if about.costs else "harms or costs"
-    hidden = "a hidden confounder (see Hidden confounding); " if verdict.assumption else ""
-    return (
-        f"{harms} that are not counted, if they weigh as much as {size} (the gain's lower limit); {hidden}people "
-        "unlike those studied"
-    )
+    harms = "other harms" if about.costs else "other harms, or costs,"
+    hidden = "; a hidden confounder (see Hidden confounding)" if verdict.assumption else ""
+    return f"{harms} that weigh as much as {size} (the gain's lower limit); people unlike those studied{hidden}"
 
 
 def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
-    """List the facts beside the proposal and its numbers: what counts, what does not, and further results."""
+    """List the facts beside the proposal and its numbers: what may overturn it, what counts, and further results."""
     verdict, amounts, about = told.verdict, told.amounts, told.about
-    best, pairs = verdict.against_best, {"outcome": told.outcome}
+    best, gain, pairs = verdict.against_best, verdict.gain, dict[str, str]()
+    if gain is None:
+        pairs["outcome"] = told.outcome
+    elif gain.lower * gain.upper > 0:
+        pairs["could overturn it"] = _overturned(told)
+    if gain is not None and verdict.use_tree and not (best.best == gain.over and len(best.candidates) == 1):
+        how = "" if best.better else ": not shown better"
+        may_be = f" by its estimate{others}" if (others := _others(verdict)) else ""
+        single = f"the best {verdict.words.single}{may_be}"
+        pairs[f"than {rule_words(best.best)}"] = f"{amounts.text(best)}{how}, {single}"
+    if gain is not None and amounts.people and gain.lower * gain.upper > 0:
+        pairs["number needed to treat"] = _needed(told, gain)
     kept = verdict.against_status_quo if verdict.reason is Reason.STATUS_QUO_BETTER else None
     if kept is not None:
         pairs["compared with"] = f"what people got: the best rule brings {amounts.text(kept)}"
-    elif verdict.reference is not None:
+    elif verdict.reference is not None and gain is None:
         pairs["compared with"] = rule_words(verdict.reference)
     if verdict.reason is Reason.NONE_BETTER and verdict.treatment is not None:
         single = verdict.treatment
@@ -168,23 +181,24 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
         pairs[f"{label_of(single.rule)} for everybody"] = f"{amounts.text(single)} {than}"
     if verdict.ranking is not None and verdict.reason is Reason.NONE_BEST:
         pairs["best estimate"] = _ranked(verdict.ranking)
-    elif not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
-        pairs[f"best {verdict.words.single}"] = _named(verdict).removeprefix(", ")
+    elif not verdict.use_tree and verdict.reason is not Reason.UNCLEAR and (gain is None or _others(verdict)):
+        pairs[f"best {verdict.words.single}"] = _named(verdict)
     if not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
         if best.lower == best.upper == 0.0:
             again = "learnt again without some of the people, it gives everybody that treatment"
             pairs[f"a {verdict.words.short}"] = again if told.asks else f"asks nothing: {again}"
         else:
-            shown = "better" if best.better else "worse" if best.worse else "not shown better"
-            pairs[f"a {verdict.words.short}"] = f"{shown} than the best {verdict.words.single}: {amounts.text(best)}"
-    if kept is None and verdict.gain is None and verdict.smallest_gain and verdict.reason is not Reason.UNCLEAR:
+            how = "better" if best.better else "worse" if best.worse else "not shown better"
+            pairs[f"a {verdict.words.short}"] = f"{how} than the best {verdict.words.single}: {amounts.text(best)}"
+    if kept is None and gain is None and verdict.smallest_gain and verdict.reason is not Reason.UNCLEAR:
         size = amounts.size(verdict.smallest_gain, verdict.smallest_gain / 4)
         pairs["power"] = f"80% to show a gain of {size} by a {verdict.words.short}"
-    beside = [name for name in told.further if name != about.outcome]
-    shown = f" ({', '.join(beside)}: shown beside, no part of the verdict)" if beside else ""
-    costs = f"; values are net of costs ({about.costs})" if about.costs else ", and what treatments cost"
-    pairs["not counted"] = f"benefits and harms other than {about.outcome}{shown}{costs}"
-    if verdict.gain is not None and verdict.gain.lower * verdict.gain.upper > 0:
-        pairs["could overturn it"] = _overturned(told)
-    pairs["learnt and judged on"] = told.judged
+    if about.costs:
+        pairs["net of costs"] = about.costs
+    if beside := ", ".join(name for name in told.further if name != about.outcome):
+        pairs["no part of the verdict"] = beside
+    if gain is None:
+        costs = "" if about.costs else ", and what treatments cost"
+        pairs["not counted"] = f"benefits and harms other than {about.outcome}{costs}"
+        pairs["learnt and judged on"] = told.judged
     return tuple(pairs.items())

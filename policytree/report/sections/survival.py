@@ -158,7 +158,8 @@ def _by_leaf(material: Material) -> list[Block]:
     ids = np.flatnonzero(tree.is_leaf)
     if len(ids) < 2 or material.to_target:  # whose people are not all in the study
         return []
-    found = rules(outline(tree, material.encoded, {}).root)  # of the leaves from the top, the yes side first, as ids
+    # of the leaves from the top, the yes side first, as ids
+    found = [each[:2] for each in rules(outline(tree, material.encoded, {}).root)]
     inside = {int(leaf): rows[leaves == leaf] for leaf in ids}
     table = _leaf_table(study, inside, dict(zip(inside, found, strict=True)), kind)
     largest = sorted(inside, key=lambda leaf: -len(inside[leaf]))[:MOST_LEAVES]

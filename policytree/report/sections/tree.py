@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -93,8 +94,8 @@ def unsure_people(material: Material) -> str:
     leaves = material.tree.apply(material.encoded)
     inside, n = int(np.isin(leaves, list(fragile)).sum()), len(leaves)
     return (
-        f"Unsure for {inside:,} of {n:,} rows, in {counted(len(fragile), 'leaves')} of the tree: learnt again from "
-        "resamples, the rule gave most of them another treatment at least as often (hatched in the tree)."
+        f"Unsure for {inside:,} of {n:,} rows ({counted(len(fragile), 'leaves')}, hatched in the tree): learnt again "
+        "from resamples, the rule gave most of them another treatment at least as often."
     )
 
 
@@ -171,10 +172,11 @@ def tree_section(material: Material) -> Section:
         for leaf in {*lines, *fragile, *arms, *given}
     }
     shown = outline(tree, material.encoded, lines)
-    blocks: list[Block] = [tree_picture(material, values), shown]
+    words = _rules_table(shown.root)
+    blocks: list[Block] = [tree_picture(material, values), words, shown]
     if (said := not_recommended(material)) is not None:
         shown = replace(shown, caution=said.text)
-        blocks = [said, tree_picture(material, values), Fold("Show the tree anyway", (shown,))]
+        blocks = [said, tree_picture(material, values), Fold("Show the tree anyway", (words, shown))]
     if fragile:
         blocks.append(Words(UNSURE.format(leaves=counted(len(fragile), "leaves")), "warning"))
     used = [tree.features[j] for j in tree.used_features]
@@ -246,7 +248,7 @@ def outcome_range(material: Material) -> list[float]:
 
 def _rules_in_words(material: Material) -> str:
     root = outline(material.tree, material.encoded, {}).root
-    return " ".join(f"{rule}: {treatment}." for rule, treatment in rules(root))
+    return " ".join(f"{rule}: {treatment}." for rule, treatment, _ in rules(root))
 
 
 def leaf_lines(values: Mapping[int, LeafValue], digits: int) -> dict[int, tuple[str, ...]]:
@@ -337,19 +339,21 @@ def _numbers(summary: pd.DataFrame) -> tuple[dict, ...]:
     )
 
 
+def _rules_table(root: Mapping[str, Any]) -> Table:
+    """Every leaf in words: who gets what, and how many that are."""
+    return Table(("people with", "get", "in the study"), tuple(rules(root)), "The rule in words")
+
+
 def rule_section(material: Material) -> Section:
-    """The rule as sentences, and as steps for the person who applies it."""
+    """The rule as steps for the person who applies it."""
     root, tree = outline(material.tree, material.encoded, {}).root, material.tree
-    found = rules(root)
-    if len(found) == 1:
-        return Section("rule", _title("The rule in words", material), (Words(f"Everybody gets {found[0][1]}."),))
-    cells = tuple((rule, treatment) for rule, treatment in found)
-    table = Table(("if", "then give"), cells, "The rule in words")
+    if tree.node_count == 1:
+        return Section("rule", _title("The rule in words", material), (Words(f"Everybody gets {root['treatment']}."),))
     asked = ", ".join(tree.features[j].name for j in tree.used_features)
     know = Words(
         f"To apply it one must know {asked}; nothing else. {counted(len(checklist(root)), 'questions')} in all."
     )
-    blocks: tuple[Block, ...] = (table, know, Steps(checklist(root)))
+    blocks: tuple[Block, ...] = (know, Steps(checklist(root)))
     if not_recommended(material) is not None:
-        blocks = (Fold("Rules and steps", blocks),)
-    return Section("rule", _title("The rule in words", material), blocks)
+        blocks = (Fold("Steps", blocks),)
+    return Section("rule", _title("Applying the rule", material), blocks)

@@ -85,10 +85,9 @@ def verdict_section(material: RegimeMaterial) -> Section:
     if about.warnings:
         facts.append(("mind", f"{len(about.warnings)} warning{'s' * (len(about.warnings) > 1)}, see Warnings"))
     verdict = replace(values.verdict, in_words=material.in_words)
-    told = Told(
-        verdict, material.amounts, about, f"{material.aim_value}, summed over all stages; {material.better} is better",
-        judged, about.outcome, {}, any(tree.node_count > 1 for _, tree in material.trees),
-    )  # fmt: skip
+    asks = any(tree.node_count > 1 for _, tree in material.trees)
+    outcome = f"{material.aim_value}, summed over all stages; {material.better} is better"
+    told = Told(verdict, material.amounts, about, outcome, judged, about.outcome, {}, asks)
     picture = picture_of_values(values, material.value, about.unit, None)
     blocks = [Words(verdict.proposal, "lead"), *first_screen(told), picture]
     return Section("verdict", "Verdict", (*blocks, Facts(tuple(facts))) if facts else tuple(blocks))

@@ -57,7 +57,7 @@ def _rules(material: RegimeMaterial) -> list[tuple[str, str, str]]:
     return [
         (name, when, treatment)
         for (name, tree), X in zip(material.trees, material.encoded, strict=True)
-        for when, treatment in rules(outline(tree, X, {}).root)
+        for when, treatment, _ in rules(outline(tree, X, {}).root)
     ]
 
 
