@@ -15,6 +15,7 @@ from policytree.evaluation import policy_stability
 from policytree.evaluation.policy_value.given_effects import given_effects
 from policytree.report.amounts import Amounts
 from policytree.report.content import Facts, Table, Words
+from policytree.report.sections.first_screen import _needed
 from policytree.study import Event, MayBeMissing
 
 
@@ -51,16 +52,29 @@ def test_the_proposal_is_the_rule_path_by_path(trial):
 
 
 def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial):
-    report, values = trial
+    report, _ = trial
     gain, changed = report.verdict.gain, report.verdict.changed
     large, facts = (dict(b.pairs) for b in verdict_blocks(report) if isinstance(b, Facts))
     assert large["people get drug instead of placebo"] == f"{100 * changed:.0f} of 100"
     (against,) = (name for name in large if name.startswith("people with relapse = 1 than if everybody gets placebo"))
     assert large[against] == f"{-100 * gain.value:.1f} fewer of 100"
     assert f"95% CI {-100 * gain.upper:.1f} to {-100 * gain.lower:.1f}" in against, "counted as the word counts"
-    number, needed = facts["number needed to treat"].split(" ", 1)
-    assert float(number) == pytest.approx(changed / -gain.value, abs=0.5)
-    assert needed.startswith("people who change treatment, for one fewer with relapse = 1 (95% CI ")
+    number, fewest, most = (int(np.ceil(changed / -each)) for each in (gain.value, gain.lower, gain.upper))
+    assert facts["number needed to treat"] == (
+        f"{number} people who change treatment, for one fewer with relapse = 1 (95% CI {fewest} to {most})"
+    )
+
+
+def test_people_needed_are_rounded_up():
+    """The example of the Cochrane Handbook 5.1, 12.5.4.1: a difference of .12 needs 9 people, one of .22 needs 5."""
+    gain = SimpleNamespace(value=-0.12, lower=-0.22, upper=-0.08)
+    verdict = SimpleNamespace(changed=1.0)
+    told = SimpleNamespace(verdict=verdict, amounts=Amounts(True, "", 0.95), met="relapse")
+    assert _needed(told, gain) == "9 people who change treatment, for one fewer with relapse (95% CI 5 to 13)"
+    verdict.changed, gain.value = 0.6, -0.1  # 0.6 / 0.1 is 5.999..., and 0.27 / 0.03 is 9.000...02
+    assert _needed(told, gain).startswith("6 people")
+    verdict.changed, gain.value = 0.27, -0.03
+    assert _needed(told, gain).startswith("9 people")
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from policytree.evaluation.formatting import decimals
@@ -123,13 +124,17 @@ def _change(told: Told, rule: str, over: str) -> str:
 
 
 def _needed(told: Told, gain: Gain) -> str:
-    """Number needed to treat for one event more or fewer, with its interval."""
+    """Number needed to treat for one event more or fewer, with its interval.
+
+    It is rounded up to whole people by convention (Cochrane Handbook 5.1, 12.5.4.1); so are its limits, which those of
+    the gain give (Altman 1998, BMJ 317:1309): the interval is that of the number as it is stated.
+    """
     changed = 1.0 if told.verdict.changed is None else told.verdict.changed
     who = "follow the rule" if told.verdict.changed is None else "change treatment"
-    ends = sorted(changed / abs(end) for end in (gain.lower, gain.upper))
-    interval = f"{100 * told.amounts.level:g}% CI {ends[0]:,.0f} to {ends[1]:,.0f}"
+    number, *ends = (ceil(round(changed / abs(of), 9)) for of in (gain.value, gain.lower, gain.upper))  # floats
+    interval = f"{100 * told.amounts.level:g}% CI {min(ends):,} to {max(ends):,}"
     effect = f"one {'more' if gain.value > 0 else 'fewer'} with {told.met}"
-    return f"{changed / abs(gain.value):,.0f} people who {who}, for {effect} ({interval})"
+    return f"{number:,} people who {who}, for {effect} ({interval})"
 
 
 def _under(rule: str, verdict: Verdict) -> str:
