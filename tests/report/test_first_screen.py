@@ -138,6 +138,11 @@ def test_people_for_whom_the_rule_is_unsure_are_counted_on_page_one(trial):
     report = StudyReport(model, study, results=[trial[1], replace(stability, policies=codes)])
     (said,) = (b.text for b in verdict_blocks(report) if getattr(b, "tone", "") == "warning")
     assert said.startswith(f"Unsure for {own.sum()} of 600 rows (1 leaf, hatched in the tree): ")
+    light = verdict_blocks(report)[2]
+    assert light.tone == "supported" and light.text.startswith(
+        f"Supported. Unsure for {own.sum()} of 600 rows (see below). Nothing speaks against the proposal as a whole: "
+    )
+    assert "Nothing speaks against it: " in verdict_blocks(trial[0])[2].text, "no caution, no exception"
 
 
 def test_an_assumption_is_no_finding(trial):

@@ -41,6 +41,8 @@ class Told:
         Whether the tree of all rows asks anything; refits may not.
     given : tuple of str
         Treatments that this tree gives; empty where there is one tree per stage.
+    cautions : tuple of str
+        Of the proposal, which as a whole may be supported: clauses, each said in full below the light.
     """
 
     verdict: Verdict
@@ -52,6 +54,7 @@ class Told:
     further: Mapping[str, Mapping[str, Any]]
     asks: bool
     given: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 def first_screen(told: Told, broken: Sequence[Words] = ()) -> list[Block]:
@@ -67,7 +70,9 @@ def _strength(told: Told) -> list[Words]:
     weakest = [gate for gate in verdict.gates if gate.state == verdict.strength]
     if verdict.strength == SUPPORTED:
         text = f"{state}{', if the assumption below holds' if verdict.assumption else ''}."
-        text += f" Nothing speaks against it: {reasons}." if reasons else ""
+        remains = f"{capitalised('; '.join(told.cautions))} (see below). " if told.cautions else ""
+        against = "the proposal as a whole" if remains else "it"
+        text += f" {remains}Nothing speaks against {against}: {reasons}." if reasons else f" {remains}".rstrip()
         if verdict.gain is None and verdict.reason is not Reason.STATUS_QUO_BETTER:
             text += " Where no difference is shown, that is no proof that there is none."
     else:

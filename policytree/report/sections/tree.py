@@ -21,7 +21,7 @@ from policytree.evaluation.stability.tables import PolicyStability, fragile_text
 from policytree.plotting.partition import partition
 from policytree.report.amounts import amounts_of, over_words, rule_words
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
-from policytree.report.material import Material
+from policytree.report.material import Material, capitalised
 from policytree.report.outline import checklist, outline, rules
 from policytree.serialization import to_dict
 from policytree.trees.text import counted
@@ -86,17 +86,19 @@ def fragile_texts(material: Material) -> dict[int, str]:
     return {leaf: fragile_text(share) for leaf, share in fragile_leaves(material).items()}
 
 
-def unsure_people(material: Material) -> str:
-    """How many people are in such leaves, for the first screen; "" if there are none."""
+def unsure_people(material: Material) -> tuple[str, str] | None:
+    """How many people are in such leaves, as a clause, and why, for the first screen; None if there are none."""
     fragile = fragile_leaves(material)
     if not fragile:
-        return ""
+        return None
     leaves = material.tree.apply(material.encoded)
     inside, n = int(np.isin(leaves, list(fragile)).sum()), len(leaves)
-    return (
-        f"Unsure for {inside:,} of {n:,} rows ({counted(len(fragile), 'leaves')}, hatched in the tree): learnt again "
-        "from resamples, the rule gave most of them another treatment at least as often."
+    clause = f"unsure for {inside:,} of {n:,} rows"
+    why = (
+        f" ({counted(len(fragile), 'leaves')}, hatched in the tree): learnt again from resamples, the rule gave most "
+        "of them another treatment at least as often."
     )
+    return clause, f"{capitalised(clause)}{why}"
 
 
 def arm_texts(material: Material) -> dict[int, str]:
