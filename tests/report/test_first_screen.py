@@ -138,6 +138,11 @@ def test_people_for_whom_the_rule_is_unsure_are_counted_on_page_one(trial):
     report = StudyReport(model, study, results=[trial[1], replace(stability, policies=codes)])
     (said,) = (b.text for b in verdict_blocks(report) if getattr(b, "tone", "") == "warning")
     assert said.startswith(f"Unsure for {own.sum()} of 600 rows (1 leaf, hatched in the tree): ")
+    given = model.predict(study.X)[own][0]
+    assert said.endswith(
+        f"{given} is the rule's advice from all data. Learnt again without some of the people, the rule gave most of "
+        f"them {given} only 25 times in 100: treat it as open."
+    )
     light = verdict_blocks(report)[2]
     assert light.tone == "supported" and light.text.startswith(
         f"Supported. Unsure for {own.sum()} of 600 rows (see below). Nothing speaks against the proposal as a whole: "
