@@ -88,8 +88,9 @@ def solver_options(name: str) -> tuple[str, ...]:
     >>> solver_options("sampling")
     ('amplification', 'n_draws', 'random_state', 'delta', 'solve')
     """
-    parameters = inspect.signature(ALL_SOLVERS[name]).parameters.values()
-    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    solver = ALL_SOLVERS[name]
+    named = [p.name for p in inspect.signature(solver).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    return tuple(dict.fromkeys([*named, *getattr(solver, "switches", ())]))
 
 
 def draws(name: str) -> bool:

@@ -8,9 +8,8 @@ from itertools import product
 import numpy as np
 
 from policytree.problem.types import Problem, SearchLimits, Status
-from policytree.solvers.exact.direct import NEVER
+from policytree.solvers.exact.engine_table import SWITCHES, engines_for
 from policytree.solvers.exact.engine_table import Case as EngineCase
-from policytree.solvers.exact.engine_table import engines_for
 from tests.support import checker
 from tests.support.strategies import Case
 
@@ -28,7 +27,7 @@ def solve(solver, case: Case, limits: SearchLimits = PATIENCE, **switches):
 def all_settings(solver) -> list[dict[str, bool]]:
     """Every combination of the switches within kernels; with these on, and all off, those of engines: each, and all."""
     names = getattr(solver, "switches", ())
-    within, engines = [n for n in names if n not in NEVER], [n for n in names if n in NEVER]
+    within, engines = [n for n in names if n not in SWITCHES], [n for n in names if n in SWITCHES]
     found = [dict(zip(within, values, strict=True)) for values in product([True, False], repeat=len(within))]
     if engines:
         found += [{name: False} for name in engines]
@@ -39,7 +38,7 @@ def all_settings(solver) -> list[dict[str, bool]]:
 def working(names: Sequence[str], problem: Problem) -> list[str]:
     """Switches that change what a search does: not those of engines that do not apply to a problem of this size."""
     engines = {engine.name for engine in engines_for(EngineCase.of(problem))}
-    return [name for name in names if name not in NEVER or name.replace("_", " ") in engines]
+    return [name for name in names if name not in SWITCHES or name.replace("_", " ") in engines]
 
 
 def assert_same_tree(one, other):

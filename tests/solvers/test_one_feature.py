@@ -21,7 +21,7 @@ from policytree.solvers.core.scoring import scored_tree
 from policytree.solvers.exact import direct, engine_table, interval_dp
 from policytree.solvers.exact.bounds.row_duals import RowDuals
 from policytree.solvers.exact.direct import solve_direct
-from policytree.solvers.exact.engines import SubsetEngine
+from policytree.solvers.exact.engines import DualEngine, SubsetEngine
 from policytree.solvers.exact.interval_dp import _Partition, one_feature_applies
 from policytree.solvers.exact.subset_search import SubsetSearch, start_subset_search
 from policytree.solvers.kernels.base.layout import INF
@@ -251,13 +251,13 @@ def test_searches_with_one_feature_left(seed, way, monkeypatch):
             rebuilt.append(node.rules.beyond >= 0)
             return original(sets, node)
 
-        def advance(engine, *turn, original=SubsetEngine.advance):
-            if engine.search.node.rules.beyond >= 0:
+        def work(engine, *turn, original=SubsetEngine.work):
+            if engine.duals.bounded().rules.beyond >= 0:
                 original(engine, *turn)
 
         monkeypatch.setattr(SubsetSearch, "with_duals", with_duals)
-        monkeypatch.setattr(SubsetEngine, "advance", advance)
-        monkeypatch.setattr(direct, "seconds_to_spend", lambda node, last, gates: 0.05)
+        monkeypatch.setattr(SubsetEngine, "work", work)
+        monkeypatch.setattr(DualEngine, "seconds", lambda engine, ahead: 0.05 * engine.applies)
         monkeypatch.setattr(RowDuals, "work", lambda *a, original=RowDuals.work: min(original(*a), -INF))
     if way == "depths":
         gates = replace(gates, most_setless_depth=math.inf)

@@ -14,11 +14,11 @@ from policytree.solvers.core.compilation import ROW_DUALS, SUBSET_KERNELS, load_
 from policytree.solvers.core.fixed_point import to_fixed_point
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import new_control, prepare
-from policytree.solvers.exact import direct
 from policytree.solvers.exact.bounds import dual_fitting
 from policytree.solvers.exact.bounds.dual_fitting import DualFitting
 from policytree.solvers.exact.bounds.row_duals import LeafCountEnvelope, RowDuals, row_duals_apply
 from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.exact.engines import DualEngine
 from policytree.solvers.exact.subset_search import start_subset_search
 from policytree.solvers.kernels.base.layout import INF
 from policytree.solvers.kernels.pricing.layout import KEPT, LARGEST_SUM, TOP
@@ -224,7 +224,7 @@ def test_proofs_agree_with_brute_force(seed, gates, monkeypatch):
         closed.append(bound >= best)
         return bound
 
-    monkeypatch.setattr(direct, "seconds_to_spend", lambda node, last, gates: 0.05)
+    monkeypatch.setattr(DualEngine, "seconds", lambda engine, ahead: 0.05 * engine.applies)
     limits = SearchLimits(gates=priced(gates))
     for number in range(40):
         case = random_case(rng, max_rows=12) if rng.random() < 0.5 else noisy_case(rng)
@@ -254,7 +254,7 @@ def test_searches_bounded_by_the_worth_of_rows_find_the_optimum(seed, gates, mon
         bounded.append(self.bounded() is not self.node)
         return -INF
 
-    monkeypatch.setattr(direct, "seconds_to_spend", lambda node, last, gates: 0.05)
+    monkeypatch.setattr(DualEngine, "seconds", lambda engine, ahead: 0.05 * engine.applies)
     limits = SearchLimits(gates=priced(gates))
     monkeypatch.setattr(RowDuals, "work", work)
     for _ in range(40):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from policytree.problem.split_columns import with_every_grouping
 from policytree.problem.types import Problem, SearchLimits, Solution, Status
-from policytree.solvers.core import work_units
 from policytree.solvers.core.columns import without_gaps
 from policytree.solvers.core.compilation import (
     ALWAYS,
@@ -23,9 +22,7 @@ from policytree.solvers.core.compilation import (
 )
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import (
-    Splits,
     depth_two,
-    expand,
     grow_fully,
     new_control,
     note_addresses,
@@ -34,31 +31,29 @@ from policytree.solvers.core.rows import (
 )
 from policytree.solvers.core.scoring import leaf_only
 from policytree.solvers.exact.binary_features import BinaryRoot
-from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
+from policytree.solvers.exact.bounds.root_bound import RootBound
 from policytree.solvers.exact.bounds.row_duals import (
     boxes_are_few,
-    row_duals_apply,
-    seconds_to_spend,
-    turns_of_subsets,
 )
-from policytree.solvers.exact.constraint_generation import constraint_generation_applies, errors_are_few
-from policytree.solvers.exact.depth_search import Stack, least_depth
-from policytree.solvers.exact.engine_table import Case, kernels_of
-from policytree.solvers.exact.engines import DepthEngine, DualEngine, SubsetEngine
+from policytree.solvers.exact.engine_table import ENGINES, Case, engines_for, kernels_of
+from policytree.solvers.exact.engine_table import SWITCHES as ENGINE_SWITCHES
+from policytree.solvers.exact.engines import (
+    BoundEngine,
+    DepthEngine,
+    DualEngine,
+    Engine,
+    SubsetEngine,
+    TreeEngine,
+    give_turns,
+)
 from policytree.solvers.exact.estimate import estimated_seconds
-from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
-from policytree.solvers.exact.incumbent_search import IncumbentSearch, incumbent_search_applies
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
 from policytree.solvers.exact.level_groups import levels_apply, solve_levels
-from policytree.solvers.exact.run import RAISED_BY_PAIRS, Run
-from policytree.solvers.exact.subset_search import choose_sets, subset_search_applies
+from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.subset_search import choose_sets
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
-from policytree.solvers.kernels.base.layout import FEASIBLE, LEAF_COUNTS, TWO, UNLIMITED
+from policytree.solvers.kernels.base.layout import FEASIBLE, TWO, UNLIMITED
 from policytree.solvers.kernels.base.sums import best_one_split
-
-# The search over subsets works in slices, each of twice as much work, as long as a slice closes its share of the gap.
-# Before depths that are not cheap it has some slices in any case.
-CHEAP, PATIENCE = 4, 4
 
 
 def solve_direct(
@@ -70,11 +65,7 @@ def solve_direct(
     look_ahead: bool = True,
     leaf_counts: bool = True,
     merge: bool = True,
-    row_duals: bool = True,
-    subsets: bool = True,
-    conflict_pairs: bool = True,
-    constraint_generation: bool = True,
-    incumbent_search: bool = True,
+    **engines: bool,
 ) -> Solution:
     """Find the best tree, with a proof.
 
@@ -85,9 +76,10 @@ def solve_direct(
     similar_support, cache, look_ahead, leaf_counts, merge : bool
         Switches that only save work, and never change the objective: bounds from neighbouring cuts; the cache of solved
         sets; the price of two leaves for a side that is no leaf; the price of a deep tree's leaves; merging equal rows.
-    row_duals, subsets, conflict_pairs, constraint_generation, incumbent_search : bool
-        The engines and bounds beside the depth-first search, where they apply (``exact/engine_table.py``). They never
-        change the objective of a search that ends with a proof.
+    **engines : bool
+        Switches of the engines and bounds beside the depth-first search, where they apply: ``row_duals``, ``subsets``
+        and the others of ``exact/engine_table.py::SWITCHES``. They never change the objective of a search that ends
+        with a proof.
 
     Returns
     -------
@@ -114,39 +106,20 @@ def solve_direct(
     >>> solution.objective, solution.status.name
     (0.0, 'OPTIMAL')
     """
+    unknown = engines.keys() - {*ENGINE_SWITCHES}
+    if unknown:
+        raise TypeError(f"solve_direct() has no switch {min(unknown)!r}; it has {', '.join(SWITCHES)}.")
     problem = without_gaps(problem)
     limits = limits or SearchLimits()
-    engines = {
-        "row_duals": row_duals, "subsets": subsets, "conflict_pairs": conflict_pairs,
-        "constraint_generation": constraint_generation, "incumbent_search": incumbent_search,
-    }  # fmt: skip
-    limits = _without([name for name, used in engines.items() if not used], limits)
-    case = Case.of(problem, limits.gates)
+    case = Case.of(problem, limits.gates, frozenset(name for name, used in engines.items() if not used))
     clock = Clock(limits.time_limit, memory_limit=limits.memory_limit)
     clock.flag = new_control(similar_support, cache, look_ahead, leaf_counts)
     return _load_and_search(case, limits, clock, merge)
 
 
-#: Switches of engines, and the sizes at which they never apply.
-NEVER: dict[str, dict[str, Any]] = {
-    "row_duals": {"most_unpriced_depth": math.inf},
-    "subsets": {"most_setless_depth": math.inf},
-    "conflict_pairs": {"most_pair_cuts": 0},
-    "constraint_generation": {"least_generation_rows": math.inf},
-    "incumbent_search": {"least_started_depth": math.inf},
-}
-#: Switches without a size: bounds inside the kernels, and the merging of equal rows.
-UNSIZED = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge")
-SWITCHES = (*UNSIZED, *NEVER)
+#: Switches of bounds inside the kernels, of the merging of equal rows, and of engines.
+SWITCHES = ("similar_support", "cache", "look_ahead", "leaf_counts", "merge", *ENGINE_SWITCHES)
 vars(solve_direct).update(estimated_seconds=estimated_seconds, switches=SWITCHES)  # a long search is warned of
-
-
-def _without(names: list[str], limits: SearchLimits) -> SearchLimits:
-    """The limits of a search without these engines: then their kernels are not loaded either."""
-    if not names:
-        return limits
-    sizes = {gate: size for name in names for gate, size in NEVER[name].items()}
-    return replace(limits, gates=replace(limits.gates, **sizes))
 
 
 def _load_and_search(case: Case, limits: SearchLimits, clock: Clock, merge: bool) -> Solution:
@@ -187,7 +160,11 @@ def _begin(
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    search = _Search(Run(problem, node, leaf, floor, limits, clock, fixed), problem, case.block_kind)
+    chosen = engines_for(case)
+    counters = [counter for engine in ENGINES for counter in engine.counters]
+    run = Run(problem, node, leaf, floor, limits, clock, fixed, {engine.name for engine in chosen}, counters)
+    bounds = [engine.bound(run) for engine in chosen if engine.bound is not None]
+    search = _Search(run, problem, case.block_kind, bounds)
     if choose_sets:
         search.choose_sets()
     return search
@@ -200,17 +177,14 @@ def _end(begun: _Search | Solution) -> Solution:
 class _Search:
     """Decides which engine works when: shallow problems outright, then depth after depth, with the others in turns."""
 
-    def __init__(self, run: Run, problem: Problem, kind: np.dtype | None):
-        self.run, self.gates, self.kind = run, run.gates, kind
+    def __init__(self, run: Run, problem: Problem, kind: np.dtype | None, bounds: Sequence[RootBound]):
+        self.run, self.gates, self.kind, self.bounds = run, run.gates, kind, bounds
         # The most that subsets may take where blocks of pair sums do the depths.
         self.by_blocks = math.inf if kind is None else estimated_seconds(problem, self.gates)
         # The penalty may have been rounded to nothing.
-        self.by_subsets = subset_search_applies(problem, self.gates) and run.node.penalty > 0
-        self.by_duals = kind is None and row_duals_apply(problem, self.gates) and boxes_are_few(run.node, self.gates)
-        self.by_starts = kind is None and incumbent_search_applies(problem, self.gates)
+        self.by_subsets = "subsets" in run.engines and run.node.penalty > 0
+        self.by_duals = "row duals" in run.engines and boxes_are_few(run.node, self.gates)
         self.blocks: BinaryRoot | None = None
-        self.starts: IncumbentSearch | None = None  # made where it applies and memory is enough
-        self.pairs = ConflictPairs(run.node, run.clock, self.gates, run.incumbent)  # where row duals do not apply
         self.sets: ListMaker | BitMaker | None = None
 
     def choose_sets(self) -> None:
@@ -272,114 +246,24 @@ class _Search:
         self._deepen(first, order, hints)
 
     def _deepen(self, first: int, order: np.ndarray, hints: np.ndarray) -> None:
-        """Search depths from ``first`` on, with turns of the other engines in between.
+        """Search depths from ``first`` on, with turns of the other engines before each.
 
         Shallower problems are cheap and leave an incumbent behind; their bounds do not hold for deeper trees.
         """
-        run, target = self.run, self.run.useful_depth()
-        if target > 3:
-            f, t = run.incumbent.tree[0]  # of depth two
-            self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)], target)
-            if first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, self.gates):
-                first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
-            self._start_incumbents(order, hints, some_rows=first == 4)
-        depths, duals = DepthEngine(run, self.blocks, self.starts), DualEngine(run)
-        subsets = SubsetEngine(run, self.pairs, self.sets) if self.by_subsets else None
-        seconds = work_units.DEPTH_TWO if run.any_root else 0.0  # of work on the last depth that was proved
-        for depth in range(first, target + 1):
-            if depth > max(first, 3) and self._grow_by_levels(target):
-                depths.report()
-            if depth == 4 > first:
-                self._search_incumbents(depths, seconds)
-            if run.useful_depth() < depth:  # an incumbent so good that deeper trees cannot pay
-                break
-            worth = seconds_to_spend(run.node, seconds, self.gates) if self.by_duals else 0.0
-            self._bound_deeper_trees(depth, worth, subsets, duals)
+        run = self.run
+        duals = DualEngine(run, self.by_duals)
+        depths = DepthEngine(run, order, hints, first, duals, self.blocks)
+        engines: list[Engine] = [TreeEngine(depths), *(BoundEngine(run, bound) for bound in self.bounds)]
+        if self.by_subsets:
+            engines.append(SubsetEngine(run, self.bounds, duals, self.by_blocks, self.sets))
+        engines += [duals, depths]
+        for depth in range(depths.first, depths.target + 1):
+            give_turns(run, engines, depths.ahead(depth))
             if run.done:
                 return
-            before, bounded = run.work.copy(), duals.bounded()
-            if subsets is not None:
-                subsets.use_duals(bounded)
-            depths.advance(depth, order, hints, self._least_depth(depth, first), bounded, depth == target)
-            if run.clock.stopped:
-                return
-            seconds = work_units.of_depth(run.node, before, run.work)
-            run.improve(self.pairs, RAISED_BY_PAIRS, depth, work_units.of_next_depth(run.node, seconds))
-        if run.useful_depth() <= depth:
-            run.incumbent.raise_bound(run.incumbent.value)
-
-    def _bound_deeper_trees(self, depth: int, worth: float, subsets: SubsetEngine | None, duals: DualEngine) -> None:
-        """Give subsets and row duals their turns before a depth is searched.
-
-        Subsets are first, unless row duals are ahead of them and their bound still rises.
-        """
-        slices, turn = 1 if depth <= CHEAP else PATIENCE, min(turns_of_subsets(worth, self.gates)[0], self.by_blocks)
-        subsets_first = subsets is not None and not (duals.promising and subsets.behind_duals)
-        if subsets is not None and subsets_first:
-            subsets.advance(slices, turn)
-        if self.run.done:
-            return
-        duals.advance(depth - 1, worth)
-        if subsets is not None and not subsets_first and not self.run.done:
-            subsets.advance(slices, turn)
-        if duals.slow and subsets is not None and not self.run.incumbent.proved:
-            subsets.advance(1, turns_of_subsets(worth, self.gates)[1])
-
-    def _least_depth(self, depth: int, first: int) -> int:
-        run = self.run
-        proved = run.clock.flag[LEAF_COUNTS] != 0 and (depth > first or run.any_root)
-        above = run.incumbent.value - run.floor
-        return least_depth(depth, proved, above, run.node.penalty, self.gates.most_needed_prices)
-
-    def _grow_by_levels(self, depth: int) -> bool:
-        """Grow the incumbent deeper, by two exact levels at a time, and by three; returns whether it became better.
-
-        Three take about as long as depth three of all rows took, on every level but the last two: little beside
-        depth five. Where leaves have a price, deep trees are rarely best, and two levels do.
-        """
-        run = self.run
-        tree = expand(run.node, run.incumbent.tree)
-        better = self._grow(tree, depth)
-        if self.starts is not None and self.starts.grow(tree):
-            better = run.incumbent.offer(*self.starts.best) or better
-        return better
-
-    def _start_incumbents(self, order: np.ndarray, hints: np.ndarray, some_rows: bool) -> None:
-        """Where depth three is left out since some of the rows may prove the next one, begin with a few trees."""
-        run = self.run
-        if (
-            not self.by_starts
-            or run.incumbent.proved
-            or not run.clock.fits_memory(Stack.bytes(run.node, 3, self.gates))
-        ):
-            return
-        self.starts = IncumbentSearch(run, order, hints)
-        if some_rows and constraint_generation_applies(run.node, 4, run.incumbent.value, self.gates):
-            run.report()
-            self.starts.begin()
-            run.incumbent.offer(*self.starts.best)
-
-    def _search_incumbents(self, depths: DepthEngine, seconds: float) -> None:
-        """Work on incumbents once depth three is proved, which took so much work; later on beside the search."""
-        if self.starts is None:
-            return
-        self.starts.reorder(depths.values_of_first_splits())
-        for _ in range(2):  # as depth five, about
-            seconds = work_units.of_next_depth(self.run.node, seconds)
-        seconds *= self.gates.start_advance
-        while self.starts.advance(seconds):
-            self.run.incumbent.offer(*self.starts.best)
-            depths.report()
-            seconds = 0.0
-
-    def _grow(self, splits: Splits, depth: int) -> bool:
-        """Grow a good tree deeper, for an incumbent; returns whether it became one."""
-        run = self.run
-        if self.blocks is not None and depth <= 5:  # blocks find what is better in the same time
-            return False
-        if not run.any_root or run.leaves != UNLIMITED:
-            return False
-        return run.incumbent.offer(*grow_incumbent(run.node, splits, min(depth, MOST_GROWN), run.clock.flag))
+            if run.useful_depth() <= depth:  # an incumbent so good that deeper trees cannot pay, or none are left
+                break
+        run.incumbent.raise_bound(run.incumbent.value)
 
     def _make_blocks(self, kind: np.dtype) -> tuple[int, int, int, np.ndarray, np.ndarray]:
         """Solve depth two by blocks of two-valued columns, with which the search beyond goes on."""

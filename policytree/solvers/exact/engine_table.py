@@ -54,13 +54,15 @@ from policytree.solvers.core.compilation import (
 )
 from policytree.solvers.core.fixed_point import FixedPoint, to_fixed_point
 from policytree.solvers.exact.binary_features import blocks_for
-from policytree.solvers.exact.bounds.conflict_pairs import conflict_pairs_apply
-from policytree.solvers.exact.bounds.row_duals import columns_are_few, row_duals_apply
+from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs, conflict_pairs_apply
+from policytree.solvers.exact.bounds.root_bound import RootBound
+from policytree.solvers.exact.bounds.row_duals import RowDuals, columns_are_few, row_duals_apply
 from policytree.solvers.exact.constraint_generation import generation_may_apply
 from policytree.solvers.exact.estimate import by_single_cuts
 from policytree.solvers.exact.incumbent_search import incumbent_search_applies
 from policytree.solvers.exact.interval_dp import one_feature_applies
 from policytree.solvers.exact.level_groups import levels_apply
+from policytree.solvers.exact.run import CLOSED_BY_PAIRS, GENERATED_ROWS, RAISED_BY_SUBSETS, STARTED, Run
 from policytree.solvers.exact.subset_search import subset_search_applies
 
 
@@ -75,19 +77,22 @@ class Case:
         Numbers of blocks of pair sums, if these solve the problem (see
         :func:`policytree.solvers.exact.binary_features.blocks_for`).
     gates : SizeGates
+    without : frozenset of str
+        Switches of engines that are not to work on it.
     """
 
     problem: Problem
     block_kind: np.dtype | None
     gates: SizeGates = GATES
+    without: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, problem: Problem, gates: SizeGates = GATES) -> Case:
+    def of(cls, problem: Problem, gates: SizeGates = GATES, without: frozenset[str] = frozenset()) -> Case:
         """The case of a problem, with a column for every cut or grouping of levels where that is faster, or needed."""
         if problem.data.levels and not levels_apply(problem):
             problem = replace(problem, data=with_every_grouping(problem.data))
         problem = by_single_cuts(problem, gates)
-        return cls(problem, blocks_for(problem, gates), gates)
+        return cls(problem, blocks_for(problem, gates), gates, without)
 
     @cached_property
     def depth(self) -> float:
@@ -143,6 +148,12 @@ class Engine:
         The kernels that it may call on a problem, beside ``ALWAYS``.
     alone : bool
         Whether it solves the problem without the other engines.
+    switch : str
+        The argument of ``solve_direct`` that switches it off; "" if it cannot be.
+    counters : tuple of str
+        What it counts in ``Solution.counters``.
+    bound : callable or None
+        Makes it for a run, if it is a ``RootBound`` that ``engines.py::BoundEngine`` gives turns to.
     """
 
     name: str
@@ -153,6 +164,9 @@ class Engine:
     applies: Applies | None = None
     kernels: Kernels = lambda case: []
     alone: bool = False
+    switch: str = ""
+    counters: tuple[str, ...] = ()
+    bound: Callable[[Run], RootBound] | None = None
 
 
 def _terminal_kernels(case: Case) -> Needed:
@@ -243,6 +257,8 @@ ENGINES = (
         "0.23 s without.",
         applies=lambda case: case.deep and subset_search_applies(case.problem, case.gates),
         kernels=lambda case: [*SUBSET_KERNELS],
+        switch="subsets",
+        counters=(RAISED_BY_SUBSETS,),
     ),
     Engine(
         "row duals", "exact.bounds.row_duals",
@@ -250,6 +266,8 @@ ENGINES = (
         "COMPAS, penalty 0.005, no depth limit: proved in 0.26 s; without them a time limit, bound 1889 of 2384.",
         applies=_row_duals_apply,
         kernels=lambda case: [(ROW_DUALS, "")],
+        switch="row_duals",
+        counters=(RowDuals.counter,),
     ),
     Engine(
         "conflict pairs", "exact.bounds.conflict_pairs",
@@ -258,6 +276,9 @@ ENGINES = (
         "FICO, 0.05: gaps of 2 to 11 rows after 10 s with, 95 to 100 without.",
         applies=lambda case: case.deep and conflict_pairs_apply(case.problem, case.gates),
         kernels=lambda case: [(CONFLICT_PAIRS, "")],
+        switch="conflict_pairs",
+        counters=(ConflictPairs.counter, CLOSED_BY_PAIRS),
+        bound=lambda run: ConflictPairs(run.node, run.clock, run.gates, run.incumbent),
     ),
     Engine(
         "constraint generation", "exact.constraint_generation",
@@ -265,6 +286,8 @@ ENGINES = (
         "Depth four: wilt 0.22 s with, 1.07 s without; occupancy 1.48 s with, more than 4.2 s (not proved) without.",
         applies=lambda case: case.block_kind is None and generation_may_apply(case.problem, case.gates),
         kernels=_deeper_kernels,
+        switch="constraint_generation",
+        counters=(GENERATED_ROWS,),
     ),
     Engine(
         "incumbent search", "exact.incumbent_search",
@@ -273,6 +296,8 @@ ENGINES = (
         "proved in 0.06 s with, 0.14 s without.",
         applies=lambda case: case.block_kind is None and incumbent_search_applies(case.problem, case.gates),
         kernels=_deeper_kernels,
+        switch="incumbent_search",
+        counters=(STARTED,),
     ),
     Engine(
         "fractional programming", "nonadditive.fractional",
@@ -344,11 +369,15 @@ ENGINES = (
 )  # fmt: skip
 
 
+#: Switches of engines beside the core.
+SWITCHES = tuple(engine.switch for engine in ENGINES if engine.switch)
+
+
 def engines_for(case: Case) -> list[Engine]:
     """The engines that may work on a problem in the exact search: one that works alone, or all that apply."""
     chosen = []
     for engine in ENGINES:  # those that work alone stand first
-        if engine.applies is not None and engine.applies(case):
+        if engine.applies is not None and engine.switch not in case.without and engine.applies(case):
             if engine.alone:
                 return [engine]
             chosen.append(engine)

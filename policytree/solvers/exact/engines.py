@@ -1,15 +1,30 @@
 """The engines of the exact search: each works on a ``Run``, offers trees to its incumbent and raises its bound.
 
-    DepthEngine     depth-first branch and bound, one depth after the other
+    TreeEngine      grows incumbents, and searches for better ones
+    BoundEngine     a lower bound of the whole problem that is found once, such as conflict pairs
     SubsetEngine    dynamic programming over subsets of rows, in slices; trees of any depth
     DualEngine      row duals: a lower bound of all trees deeper than those that were searched
+    DepthEngine     depth-first branch and bound, one depth after the other
 
-An engine has one method that works, ``advance``; it stops where the incumbent is proved, its turn ends, or the clock's
-flag is raised. Its proofs hold whenever it stops.
+Before each depth is searched, ``give_turns`` gives a turn to the engine of the highest ``rate``, again and again: the
+searches that its turn could end, per second of work. The search of that depth, whose estimated seconds are T, is the
+last one. An engine whose turn may take a tenth of T has ten times its rate; one that expects no more of a second than
+that search has the same rate, and its turn just before.
+
+    rate   inf            1 / seconds of the turn                          1 / T
+           trees, bounds  subsets (TURN of row duals' seconds)             those that are behind or idle
+           that pay       row duals (gates.pricing_share of T)             subsets again, if row duals are slow
+                                                                           the search of the depth
+
+An engine works by ``advance``; it stops where the incumbent is proved, its turn ends, or the clock's flag is raised.
+Its proofs hold whenever it stops. Seconds are counted work (``core.work_units``), so that time never changes the tree.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,92 +33,390 @@ from policytree.problem.types import Status
 from policytree.solvers.core import work_units
 from policytree.solvers.core.compilation import SUBSETS, load_kernels
 from policytree.solvers.core.fixed_point import MOST_PRICED
-from policytree.solvers.core.rows import Node, Splits, rows_of, size_of
+from policytree.solvers.core.rows import Node, Splits, expand, rows_of, size_of
 from policytree.solvers.exact.binary_features import BinaryRoot, BinaryStack
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs
+from policytree.solvers.exact.bounds.root_bound import RootBound
 from policytree.solvers.exact.bounds.row_duals import PATIENCE, RowDuals
-from policytree.solvers.exact.constraint_generation import ConstraintGeneration, constraint_generation_applies
-from policytree.solvers.exact.depth_search import RootFeature, Stack
-from policytree.solvers.exact.grow_incumbent import Found
-from policytree.solvers.exact.incumbent_search import IncumbentSearch
-from policytree.solvers.exact.run import (
-    CLOSED_BY_PAIRS,
-    GENERATED_ROWS,
-    RAISED_BY_DUALS,
-    RAISED_BY_PAIRS,
-    RAISED_BY_SUBSETS,
-    Run,
+from policytree.solvers.exact.constraint_generation import (
+    ConstraintGeneration,
+    constraint_generation_applies,
+    errors_are_few,
 )
+from policytree.solvers.exact.depth_search import RootFeature, Stack, least_depth
+from policytree.solvers.exact.grow_incumbent import MOST_GROWN, Found, grow_incumbent
+from policytree.solvers.exact.incumbent_search import IncumbentSearch
+from policytree.solvers.exact.run import CLOSED_BY_PAIRS, GENERATED_ROWS, RAISED_BY_SUBSETS, Run
 from policytree.solvers.exact.scheduler import Partition, Scheduler
 from policytree.solvers.exact.subset_search import SubsetSearch, choose_sets, start_subset_search
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
-from policytree.solvers.kernels.base.layout import INF, NODES, SIMILAR
+from policytree.solvers.kernels.base.layout import INF, LEAF_COUNTS, NODES, SIMILAR, UNLIMITED
 from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, make_tables
 from policytree.solvers.kernels.subsets.layout import CLOSED, ENTERED
 
+# The turn of subsets before that of row duals, as a share of theirs. Shorter turns close COMPAS sooner, breast_w later
+# (benchmarks/results/row_duals.md: .1 in place of .25 of the time).
+TURN = 0.1
+# Slices of subsets before a depth, whatever they close: one while depths take little, up to CHEAP, and then more, since
+# each takes twice the work of the one before and the first ones of a slow start prove nothing
+# (benchmarks/results/no_depth_limit.md).
+CHEAP, SLICES = 4, 4
 
-class DepthEngine:
+
+@dataclass(frozen=True)
+class Ahead:
+    """The search of one depth, before which engines get turns.
+
+    Attributes
+    ----------
+    depth : int
+        Trees of less depth are proved to be no better than the incumbent.
+    seconds : float
+        What that search may take, in seconds of work.
+    """
+
+    depth: int
+    seconds: float
+
+    def rate(self, seconds: float) -> float:
+        """The rate of a turn of so many seconds; never below that of the search itself, or it would not come."""
+        return 1.0 / max(min(seconds, self.seconds), work_units.A_NODE)
+
+
+class Engine:
+    """What takes turns.
+
+    Attributes
+    ----------
+    run : Run
+    depth : int
+        The depth before which it had its last turn, or which it searched last.
+    """
+
+    run: Run
+    depth = 0
+
+    def rate(self, ahead: Ahead) -> float:
+        """The searches that its next turn could end, per second of work; 0 if it wants no turn before this depth."""
+        raise NotImplementedError
+
+    def advance(self, ahead: Ahead) -> None:
+        """Take a turn."""
+        raise NotImplementedError
+
+
+def give_turns(run: Run, engines: Sequence[Engine], ahead: Ahead) -> None:
+    """Give turns to the highest rate, the first engine among equals, as long as there is anything to gain."""
+    while not run.done and run.useful_depth() >= ahead.depth:
+        engine = max(engines, key=lambda each: each.rate(ahead))
+        if engine.rate(ahead) == 0:
+            return
+        engine.advance(ahead)
+
+
+class TreeEngine(Engine):
+    """Incumbents: trees that are grown before every depth beyond the first, and searched for beside them.
+
+    Parameters
+    ----------
+    depths : DepthEngine
+        The search whose incumbents these are; it begins with its depth two.
+    """
+
+    def __init__(self, depths: DepthEngine):
+        self.depths, self.run = depths, depths.run
+        run = self.run
+        if depths.target <= 3:
+            return
+        f, t = run.incumbent.tree[0]
+        self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)])
+        if depths.first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, run.gates):
+            depths.first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
+        searches = "incumbent search" in run.engines and not run.incumbent.proved
+        if searches and run.clock.fits_memory(Stack.bytes(run.node, 3, run.gates)):
+            depths.starts = IncumbentSearch(run, depths.order, depths.hints)
+            if depths.first == 4 and depths.generates(run.node, 4):
+                run.report()  # some of the rows may prove depth four: a few trees come first
+                depths.starts.begin()
+                run.incumbent.offer(*depths.starts.best)
+
+    def rate(self, ahead: Ahead) -> float:
+        """At once: growing is little beside a depth, and every proof is shorter for a better incumbent."""
+        return math.inf if self.depth < ahead.depth > max(self.depths.first, 3) else 0.0
+
+    def advance(self, ahead: Ahead) -> None:
+        """Grow the incumbent deeper, by two exact levels at a time, and by three.
+
+        Three take about as long as depth three of all rows took, on every level but the last two: little beside
+        depth five. Where leaves have a price, deep trees are rarely best, and two levels do.
+        """
+        run, starts, self.depth = self.run, self.depths.starts, ahead.depth
+        tree = expand(run.node, run.incumbent.tree)
+        better = self._grow(tree)
+        if starts is not None and starts.grow(tree):
+            better = run.incumbent.offer(*starts.best) or better
+        if better:
+            self.depths.report()
+        if starts is None or ahead.depth > 4:
+            return
+        # Once depth three is proved, a share of what depth five may take; later on it works beside that search.
+        starts.reorder(self.depths.values_of_first_splits())
+        seconds = run.gates.start_advance * work_units.of_next_depth(run.node, ahead.seconds)
+        while starts.advance(seconds):
+            run.incumbent.offer(*starts.best)
+            self.depths.report()
+            seconds = 0.0
+
+    def _grow(self, splits: Splits) -> bool:
+        """Grow a good tree to the last depth by two exact levels at a time; returns whether it is the incumbent."""
+        run, depth = self.run, self.depths.target
+        if self.depths.blocks is not None and depth <= 5:  # blocks find what is better in the same time
+            return False
+        if not run.any_root or run.leaves != UNLIMITED:
+            return False
+        return run.incumbent.offer(*grow_incumbent(run.node, splits, min(depth, MOST_GROWN), run.clock.flag))
+
+
+class BoundEngine(Engine):
+    """A lower bound of the whole problem, which is tried before a depth once it costs little beside that search."""
+
+    def __init__(self, run: Run, bound: RootBound):
+        self.run, self.bound = run, bound
+
+    def rate(self, ahead: Ahead) -> float:
+        """At once, if it pays: the bound is found once, and other engines may use it from then on."""
+        return math.inf if self.depth < ahead.depth > 3 and self.bound.pays(ahead.seconds) else 0.0
+
+    def advance(self, ahead: Ahead) -> None:
+        """Raise the bound of all trees that are not searched yet."""
+        self.depth = ahead.depth
+        self.run.improve(self.bound, ahead.depth - 1, ahead.seconds)
+
+
+class DualEngine(Engine):
+    """A lower bound of all trees deeper than those that were searched, by row duals.
+
+    Parameters
+    ----------
+    run : Run
+    applies : bool
+        Whether it ever works.
+
+    Attributes
+    ----------
+    slow : bool
+        Whether the seconds of the last turn were far too few.
+    promising : bool
+        Whether the last turn did not end with many rounds that brought no better bound.
+    """
+
+    def __init__(self, run: Run, applies: bool):
+        self.run, self.applies = run, applies
+        self.duals: RowDuals | None = None
+        self.slow = self.promising = False
+
+    def seconds(self, ahead: Ahead) -> float:
+        """Seconds of a turn; 0 where so few are not worth while."""
+        seconds = self.run.gates.pricing_share * ahead.seconds
+        return seconds if self.applies and seconds >= self.run.gates.least_pricing_seconds else 0.0
+
+    def rate(self, ahead: Ahead) -> float:
+        """A proof in these seconds, if the bound still rises; before the first turn nobody knows."""
+        seconds = self.seconds(ahead)
+        if seconds <= 0 or self.depth == ahead.depth:
+            return 0.0
+        return ahead.rate(seconds if self.promising else math.inf)
+
+    def advance(self, ahead: Ahead) -> None:
+        """Bound all trees of this depth and deeper ones."""
+        run, self.depth = self.run, ahead.depth
+        self.duals = self.duals or RowDuals(run.node, run.clock, run.gates)
+        run.improve(self.duals, ahead.depth - 1, self.seconds(ahead))
+        self.slow, self.promising = self.duals.slow, self.duals.waited < PATIENCE
+        run.report()
+
+    def bounded(self) -> Node:
+        """The rows with their duals, where these are known."""
+        return self.run.node if self.duals is None else self.duals.bounded()
+
+
+class SubsetEngine(Engine):
+    """Dynamic programming over subsets of rows, in slices that double.
+
+    Parameters
+    ----------
+    run : Run
+    bounds : sequence of RootBound
+        Tried once they cost little beside this search. If conflict pairs are above what this search has proved, they
+        bound every subset from then on.
+    duals : DualEngine
+        Its duals bound every subset, too.
+    most : float
+        Seconds of a turn at most.
+    make : ListMaker or BitMaker, optional
+        How subsets are kept, if it was chosen before.
+    """
+
+    def __init__(
+        self, run: Run, bounds: Sequence[RootBound], duals: DualEngine, most: float,
+        make: ListMaker | BitMaker | None = None,
+    ):  # fmt: skip
+        self.run, self.bounds, self.duals, self.most = run, bounds, duals, most
+        self.pairs = next((bound for bound in bounds if isinstance(bound, ConflictPairs)), None)
+        make = make or choose_sets(run.node, run.restricted_roots, gates=run.gates)
+        with run.clock.paused():
+            load_kernels([(SUBSETS, make.keeps)])
+        most = -(-(run.incumbent.value - run.floor) // run.node.penalty)
+        self.search: SubsetSearch | None = start_subset_search(
+            run.node, most, run.clock, run.restricted_roots, gates=run.gates, make=make
+        )
+        self.slice = 0 if self.search is None else self.search.first_slice()
+        self.had_second = False  # turn before the depth
+
+    @property
+    def behind_duals(self) -> bool:
+        """Whether row duals raised the bound above what this search has proved."""
+        run, search = self.run, self.search
+        return search is not None and run.used[RowDuals.counter] > 0 and search.bound < run.incumbent.bound
+
+    def seconds(self, ahead: Ahead) -> float:
+        """Seconds of the turn before that of row duals; without a limit but the gap's if these have no turn."""
+        return min(TURN * self.duals.seconds(ahead) or math.inf, self.most)
+
+    def rate(self, ahead: Ahead) -> float:
+        """A proof in one turn, unless row duals proved more; a second turn if they turned out to be slow."""
+        if self.search is None:  # memory is short
+            return 0.0
+        if self.depth < ahead.depth:
+            return ahead.rate(math.inf if self.behind_duals else self.seconds(ahead))
+        again = self.duals.slow and self.duals.depth == ahead.depth and not self.had_second
+        return ahead.rate(math.inf) if again else 0.0
+
+    def advance(self, ahead: Ahead) -> None:
+        """Take the first turn before a depth, or the second, which may take as long as that depth."""
+        self.had_second = self.depth == ahead.depth
+        self.depth = ahead.depth
+        if self.had_second:
+            self.work(1, ahead.seconds)
+        else:
+            self.work(1 if ahead.depth <= CHEAP else SLICES, self.seconds(ahead))
+
+    def work(self, slices: int, seconds: float) -> None:
+        """Work for some slices, and on while each closes enough of the gap, for at most so many seconds of work."""
+        if self.search is None:
+            return
+        self.search = self.search.with_duals(self.duals.bounded())
+        run, search = self.run, self.search
+        until = seconds + work_units.of_sets(search.counters)
+        while not (search.ended or run.clock.stopped):
+            conflicts = None if self.pairs is None else self.pairs.conflicts
+            if conflicts is not None and run.used[ConflictPairs.counter] > 0 and not search.has_conflicts:
+                search.use_conflicts(conflicts)
+                slices = max(slices, 1)
+            slices -= 1
+            before, gap = search.counters.copy(), run.incumbent.value - run.incumbent.bound
+            if search.run(run.incumbent.value, self.slice) < run.incumbent.value:
+                value, tree = search.tree()
+                depth, leaves = size_of(tree)
+                if depth <= run.depth and leaves <= run.leaves:
+                    run.incumbent.offer(value, tree)
+            self.slice *= 2
+            done = search.counters - before
+            run.work[NODES] += int(done[ENTERED])
+            run.used[CLOSED_BY_PAIRS] += int(done[CLOSED])
+            spent = work_units.of_sets(search.counters)
+            run.raise_bound(search.bound, RAISED_BY_SUBSETS)
+            for bound in self.bounds:
+                run.improve(bound, 0, spent)
+            run.report()
+            pays = run.incumbent.value - run.incumbent.bound <= (1 - run.gates.set_gain) * gap
+            if run.incumbent.proved or not (pays or slices > 0) or spent > until:
+                break
+
+
+class DepthEngine(Engine):
     """Branch and bound over trees of one depth: all first cuts of every root feature.
 
     Parameters
     ----------
     run : Run
+    order, hints : ndarray
+        Of every column: the value of the best tree of depth two with this first split, and its cut.
+    first : int
+        The first depth that is searched.
+    duals : DualEngine
+        Its duals bound every node.
     blocks : BinaryRoot, optional
         Pair sums of two-valued columns, which then do the work instead of tables.
-    starts : IncumbentSearch, optional
-        A search for incumbents, which works beside this one.
 
     Attributes
     ----------
+    target : int
+        The last depth.
+    starts : IncumbentSearch or None
+        A search for incumbents, which works beside this one.
     features : dict of RootFeature
         Bounds of both sides of every first cut, by column, in the order of the search.
     depth, useful : int
         The depth of this pass, and that down to which its nodes can be of use.
+    seconds : float
+        Of work on the last pass; before the first one, of depth two.
     """
 
-    def __init__(self, run: Run, blocks: BinaryRoot | None, starts: IncumbentSearch | None = None):
-        self.run, self.blocks, self.starts = run, blocks, starts
+    def __init__(
+        self, run: Run, order: np.ndarray, hints: np.ndarray, first: int, duals: DualEngine, blocks: BinaryRoot | None
+    ):
+        self.run, self.order, self.hints, self.duals, self.blocks = run, order, hints, duals, blocks
+        self.first, self.target = first, run.useful_depth()
+        self.starts: IncumbentSearch | None = None
         self.features: dict[int, RootFeature] = {}
-        self.depth = self.useful = 0
-        self.hints = np.empty(0, np.int64)
+        self.useful = 0
         self.final = False
+        self.seconds = work_units.DEPTH_TWO if run.any_root else 0.0
 
-    def advance(self, depth: int, order: np.ndarray, hints: np.ndarray, need: int, bounded: Node, final: bool) -> None:
-        """Search every root feature: a few cuts of each first, then to the end.
+    def ahead(self, depth: int) -> Ahead:
+        """The search of the next depth, with what it may take."""
+        return Ahead(depth, work_units.of_next_depth(self.run.node, self.seconds))
 
-        Parameters
-        ----------
-        depth : int
-        order, hints : ndarray
-            Of every column: the value of the best tree of depth two with this first split, and its cut.
-        need : int
-            The least depth of trees of interest (see :func:`~policytree.solvers.exact.depth_search.least_depth`).
-        bounded : Node
-            The rows, with their duals where these are known.
-        final : bool
-            Whether no deeper tree can be better, so that bounds hold for the problem.
-        """
-        run = self.run
-        self.depth, self.useful, self.final = depth, min(depth, run.useful_depth()), final
-        self.features, self.hints = {}, hints
-        for f in map(int, np.argsort(order, kind="stable")):
+    def rate(self, ahead: Ahead) -> float:
+        """The least: it may take all the seconds, and shallow depths end no search without a limit of depth."""
+        return ahead.rate(math.inf) if self.depth < ahead.depth else 0.0
+
+    def advance(self, ahead: Ahead) -> None:
+        """Search every root feature: a few cuts of each first, then to the end."""
+        before = self.run.work.copy()
+        self._search(ahead.depth)
+        self.seconds = work_units.of_depth(self.run.node, before, self.run.work)
+
+    def _search(self, depth: int) -> None:
+        run, bounded = self.run, self.duals.bounded()
+        # Where no deeper tree can be better, bounds hold for the problem.
+        self.depth, self.useful, self.final = depth, min(depth, run.useful_depth()), depth == self.target
+        self.features = {}
+        for f in map(int, np.argsort(self.order, kind="stable")):
             if f in run.roots:
                 low = np.full(run.node.bins[f] - 1, -INF, np.int64)
-                self.features[f] = RootFeature(low, low.copy(), int(hints[f]), run.node.paid(f))
+                self.features[f] = RootFeature(low, low.copy(), int(self.hints[f]), run.node.paid(f))
         if self.blocks is not None:
             self.blocks.share(self.useful)
         else:
             self._make_tables()
         if run.clock.stopped:
             return
-        self.scheduler = self._schedule(need, bounded)
-        if self.blocks is None and constraint_generation_applies(bounded, self.useful, run.incumbent.value, run.gates):
+        self.scheduler = self._schedule(bounded)
+        if self.generates(bounded, self.useful):
             generation = ConstraintGeneration(self)
             generation.run()
             run.used[GENERATED_ROWS] += int(generation.inside.sum())
         for first in (True, False):
             if not (run.incumbent.proved or all(state.solved for state in self.features.values())):
                 self._round(first)
+
+    def generates(self, node: Node, depth: int) -> bool:
+        """Whether a depth is to be proved from some of these rows."""
+        run = self.run
+        asked = "constraint generation" in run.engines
+        return asked and constraint_generation_applies(node, depth, run.incumbent.value, run.gates)
 
     def _make_tables(self) -> None:
         """Allocate what all stacks share, unless memory is short."""
@@ -120,8 +433,11 @@ class DepthEngine:
         if node.priced and self.useful > MOST_PRICED:
             run.clock.flag[SIMILAR] = 0  # a similarity bound would have to charge for longer paths
 
-    def _schedule(self, need: int, bounded: Node) -> Scheduler:
+    def _schedule(self, bounded: Node) -> Scheduler:
         run, blocks = self.run, self.blocks
+        proved = run.clock.flag[LEAF_COUNTS] != 0 and (self.depth > self.first or run.any_root)
+        above = run.incumbent.value - run.floor
+        need = least_depth(self.depth, proved, above, run.node.penalty, run.gates.most_needed_prices)
 
         def make_worker() -> Stack | BinaryStack:
             if blocks is not None:
@@ -198,100 +514,3 @@ class DepthEngine:
         self._raise_bound()
         solved = sum(state.solved for state in self.features.values()) / max(len(self.features), 1)
         self.run.report(solved if self.final else 0.0)
-
-
-class SubsetEngine:
-    """Dynamic programming over subsets of rows, in slices that double.
-
-    Parameters
-    ----------
-    run : Run
-    pairs : ConflictPairs
-        A bound that is tried once it costs little beside this search; if it is
-        above what this search has proved, its pairs bound every subset from then on.
-    make : ListMaker or BitMaker, optional
-        How subsets are kept, if it was chosen before.
-    """
-
-    def __init__(self, run: Run, pairs: ConflictPairs, make: ListMaker | BitMaker | None = None):
-        self.run, self.pairs = run, pairs
-        make = make or choose_sets(run.node, run.restricted_roots, gates=run.gates)
-        with run.clock.paused():
-            load_kernels([(SUBSETS, make.keeps)])
-        most = -(-(run.incumbent.value - run.floor) // run.node.penalty)
-        self.search: SubsetSearch | None = start_subset_search(
-            run.node, most, run.clock, run.restricted_roots, gates=run.gates, make=make
-        )
-        self.slice = 0 if self.search is None else self.search.first_slice()
-
-    @property
-    def behind_duals(self) -> bool:
-        """Whether row duals raised the bound above what this search has proved."""
-        run, search = self.run, self.search
-        return search is not None and run.used[RAISED_BY_DUALS] > 0 and search.bound < run.incumbent.bound
-
-    def use_duals(self, bounded: Node) -> None:
-        """Bound subsets by row duals as well, from now on."""
-        if self.search is not None:
-            self.search = self.search.with_duals(bounded)
-
-    def advance(self, slices: int, seconds: float) -> None:
-        """Work for some slices, and on while each closes enough of the gap, for at most so many seconds of work."""
-        run, search = self.run, self.search
-        if search is None:  # memory is short
-            return
-        until = seconds + work_units.of_sets(search.counters)
-        while not (search.ended or run.clock.stopped):
-            if self.pairs.conflicts is not None and run.used[RAISED_BY_PAIRS] > 0 and not search.has_conflicts:
-                search.use_conflicts(self.pairs.conflicts)
-                slices = max(slices, 1)
-            slices -= 1
-            before, gap = search.counters.copy(), run.incumbent.value - run.incumbent.bound
-            if search.run(run.incumbent.value, self.slice) < run.incumbent.value:
-                value, tree = search.tree()
-                depth, leaves = size_of(tree)
-                if depth <= run.depth and leaves <= run.leaves:
-                    run.incumbent.offer(value, tree)
-            self.slice *= 2
-            done = search.counters - before
-            run.work[NODES] += int(done[ENTERED])
-            run.used[CLOSED_BY_PAIRS] += int(done[CLOSED])
-            spent = work_units.of_sets(search.counters)
-            run.raise_bound(search.bound, RAISED_BY_SUBSETS)
-            run.improve(self.pairs, RAISED_BY_PAIRS, 0, spent)
-            run.report()
-            pays = run.incumbent.value - run.incumbent.bound <= (1 - run.gates.set_gain) * gap
-            if run.incumbent.proved or not (pays or slices > 0) or spent > until:
-                break
-
-
-class DualEngine:
-    """A lower bound of all trees deeper than those that were searched, by row duals.
-
-    Attributes
-    ----------
-    slow : bool
-        Whether the seconds of the last turn were far too few.
-    promising : bool
-        Whether the last turn did not end with many rounds that brought no better bound.
-    """
-
-    def __init__(self, run: Run):
-        self.run = run
-        self.duals: RowDuals | None = None
-        self.slow = self.promising = False
-
-    def advance(self, depth: int, seconds: float) -> None:
-        """Bound all trees deeper than ``depth``, down to which the incumbent is proved, in so many seconds of work."""
-        if seconds <= 0:
-            self.slow = False
-            return
-        run = self.run
-        self.duals = self.duals or RowDuals(run.node, run.clock, run.gates)
-        run.improve(self.duals, RAISED_BY_DUALS, depth, seconds)
-        self.slow, self.promising = self.duals.slow, self.duals.waited < PATIENCE
-        run.report()
-
-    def bounded(self) -> Node:
-        """The rows with their duals, where these are known."""
-        return self.run.node if self.duals is None else self.duals.bounded()

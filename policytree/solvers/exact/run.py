@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -14,10 +16,9 @@ from policytree.solvers.core.search_state import Incumbent, SearchState
 from policytree.solvers.exact.bounds.root_bound import RootBound
 from policytree.solvers.kernels.base.layout import COUNTERS, CUTS, INF, NODES, UNLIMITED
 
-#: Counters of engines, in ``Solution.counters`` beside those of kernels.
-USED = RAISED_BY_SUBSETS, RAISED_BY_DUALS, RAISED_BY_PAIRS, CLOSED_BY_PAIRS, GENERATED_ROWS, STARTED = (
-    "raised_by_subsets", "raised_by_row_duals", "raised_by_conflict_pairs", "closed_by_conflict_pairs",
-    "generated_rows", "better_trees_of_incumbent_search",
+#: Counters of engines that are no bound, in ``Solution.counters`` beside those of kernels.
+RAISED_BY_SUBSETS, CLOSED_BY_PAIRS, GENERATED_ROWS, STARTED = (
+    "raised_by_subsets", "closed_by_conflict_pairs", "generated_rows", "better_trees_of_incumbent_search",
 )  # fmt: skip
 
 
@@ -36,17 +37,18 @@ class Run(SearchState):
         Columns that the first split may use.
     work : ndarray, int64
         Counters of all engines, in the order of ``kernels.base.layout.COUNTERS``.
-    used : dict of str to int
-        Counters of what engines beside the depth-first search did, by name: how often each raised the bound, how many
-        subsets conflict pairs closed, how many rows constraint generation needed, and how many better trees the
-        incumbent search found.
+    engines : set of str
+        Names of the engines that may work, in ``engine_table.py``.
+    used : Counter of str
+        What engines beside the depth-first search did, by the names of their ``counters`` there.
     lock : RLock
         Held by a partition while it counts, changes what is shared, and reports.
     """
 
     def __init__(
-        self, problem: Problem, node: Node, leaf: int, floor: int, limits: SearchLimits, clock: Clock, fixed: FixedPoint
-    ):
+        self, problem: Problem, node: Node, leaf: int, floor: int, limits: SearchLimits, clock: Clock,
+        fixed: FixedPoint, engines: Collection[str] = (), counters: Iterable[str] = (),
+    ):  # fmt: skip
         incumbent = Incumbent(leaf + node.penalty, [(-1, 0)], floor + 2 * node.penalty)
         super().__init__(problem, fixed, clock, limits, incumbent)
         self.node, self.floor, self.gates = node, floor, limits.gates
@@ -54,7 +56,7 @@ class Run(SearchState):
         self.leaves = UNLIMITED if problem.max_leaf_nodes is None else problem.max_leaf_nodes
         self.roots = np.flatnonzero(problem.root_columns).tolist()
         self.work = np.zeros(len(COUNTERS), dtype=np.int64)
-        self.used = dict.fromkeys(USED, 0)
+        self.engines, self.used = engines, Counter(dict.fromkeys(counters, 0))
         self._most_leaves = min([node.n_rows, self.leaves, *(node.counts.sum(axis=1) // node.rules.minima)])
         self.lock = threading.RLock()  # of what partitions share; callbacks never overlap
         self._shown = INF  # the best value of all partitions; the incumbent itself moves only between rounds
@@ -86,11 +88,11 @@ class Run(SearchState):
         """Take a bound if it is higher, and count under that name that it was."""
         self.used[counter] += self.incumbent.raise_bound(bound)
 
-    def improve(self, bound: RootBound, counter: str, depth: int, seconds: float) -> None:
+    def improve(self, bound: RootBound, depth: int, seconds: float) -> None:
         """Give a bound its turn beside a search of so many seconds; down to ``depth`` the incumbent is proved."""
         if bound.pays(seconds):
             tree = expand(self.node, self.incumbent.tree)
-            self.raise_bound(bound.work(self.incumbent.value, tree, depth, seconds), counter)
+            self.raise_bound(bound.work(self.incumbent.value, tree, depth, seconds), bound.counter)
 
     @property
     def counters(self) -> dict[str, int | float]:

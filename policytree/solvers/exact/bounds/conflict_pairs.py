@@ -51,6 +51,8 @@ class ConflictPairs:
         (``subset_search.py``).
     """
 
+    counter = "raised_by_conflict_pairs"
+
     def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES, incumbent: Incumbent | None = None):
         self.node, self.clock, self.gates, self.incumbent = node, clock, gates, incumbent
         self.conflicts: Conflicts | None = None

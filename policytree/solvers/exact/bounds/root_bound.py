@@ -12,7 +12,14 @@ class RootBound(Protocol):
 
     It holds for all trees deeper than those that were searched, and so for the problem, since the incumbent is the best
     of the others. It holds whenever the work stops.
+
+    Attributes
+    ----------
+    counter : str
+        The name in ``Solution.counters`` under which a search counts how often it raised the bound.
     """
+
+    counter: str
 
     def pays(self, seconds: float) -> bool:
         """Whether to work on it beside a search of so many seconds (of a usual machine, see ``core.work_units``)."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from policytree.problem.types import GATES, Problem, SizeGates
-from policytree.solvers.core import work_units
 from policytree.solvers.core.limits import Clock
 from policytree.solvers.core.rows import Node, Splits
 from policytree.solvers.core.shared_costs import shares_test_costs
@@ -25,7 +24,6 @@ PATIENCE = 8  # rounds without a better bound after which the target is lowered
 CLOSE_OF_COARSE = 0.06  # a violation, in leaf penalties, at which a coarse table is left for the next one
 STALLED, BETTER = 5, 0.9  # rounds without such a decrease of the violation: the target is out of reach
 FRACTION = 10  # bits of the factor by which infeasible duals are scaled down
-TURN = 0.1  # share of a proof's time that the subset search has first
 LARGEST = 1 << 60  # cost of leaves that are counted
 ROUNDS = 4  # that a proof takes at least: one that takes a larger share of the time is hopeless
 
@@ -47,17 +45,6 @@ def boxes_are_few(node: Node, gates: SizeGates) -> bool:
 def columns_are_few(bins: np.ndarray, gates: SizeGates) -> bool:
     """The same of columns with so many codes."""
     return 0 < len(bins) <= gates.most_priced_columns and bool((bins >= gates.least_priced_codes).any())
-
-
-def seconds_to_spend(node: Node, last: float, gates: SizeGates) -> float:
-    """Seconds to spend on a proof: a share of what the next depth may take, given the seconds of the last one."""
-    worth = gates.pricing_share * work_units.of_next_depth(node, last)
-    return worth if worth >= gates.least_pricing_seconds else 0.0
-
-
-def turns_of_subsets(worth: float, gates: SizeGates) -> tuple[float, float]:
-    """Seconds of the subset search before the turn of row duals, and after they turned out to be slow."""
-    return (TURN * worth, worth / gates.pricing_share) if worth > 0 else (np.inf, np.inf)
 
 
 class RowDuals:
@@ -89,6 +76,7 @@ class RowDuals:
         Rounds of the whole table since the bound became better.
     """
 
+    counter = "raised_by_row_duals"
     by_leaves = True  # whether the target is refined by the numbers of leaves that are open
 
     def __init__(self, node: Node, clock: Clock, gates: SizeGates = GATES):
@@ -160,7 +148,7 @@ class RowDuals:
         return bounded
 
     def pays(self, seconds: float) -> bool:
-        """Whether there is time: the caller gives a share of what the next depth may take (``seconds_to_spend``)."""
+        """Whether there is time: ``engines.py::DualEngine`` gives a share of what the next depth may take."""
         return seconds > 0
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
