@@ -10,7 +10,7 @@ import glob
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,25 +109,8 @@ class Source:
             If a column holds true and false in one part and numbers in another.
         """
         self.check_columns(columns, argument)
-        found: dict[str, tuple[str, str]] = {}
-        for part in self.parts:
-            for column in columns:
-                kind = kind_of(part.schema.field(column).type)
-                if kind is None:
-                    raise InputError(
-                        f"Column {column!r} of {argument} has type {part.schema.field(column).type}; turn it into "
-                        "numbers or text, or leave it out."
-                    )
-                known, where = found.get(column, (UNKNOWN, part.name))
-                if UNKNOWN not in (kind, known) and kind != known:
-                    raise InputError(
-                        f"Column {column!r} holds {known} in {where} and {kind} in {part.name}; write all files with "
-                        "one type."
-                    )
-                found[column] = (kind, part.name) if known == UNKNOWN else (known, where)
-        for column in columns:
-            warn_of_mixed_booleans(column, [(part.schema.field(column).type, part.name) for part in self.parts])
-        return {column: kind for column, (kind, _) in found.items()}
+        types = [(part.name, {column: part.schema.field(column).type for column in columns}) for part in self.parts]
+        return common_kinds(types, columns, f" of {argument}", "write all files with one type")
 
     def tables(self, columns: list[str], rows: int, start: int = 0) -> Iterator[Any]:
         """Tables of exactly ``rows`` rows but for the last one, from row ``start`` on; none if there are no rows."""
@@ -210,6 +193,28 @@ def kind_of(type_: Any) -> str | None:
         return TEXT
     number = types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_) or types.is_decimal(type_)
     return NUMBER if number else None
+
+
+def common_kinds(
+    parts: Sequence[tuple[str, Mapping[str, Any]]], columns: list[str], of: str, remedy: str
+) -> dict[str, str]:
+    """The kind of every column in all parts, by their names and Arrow's types of their columns; see :class:`Source`."""
+    found: dict[str, str] = {}
+    for column in columns:
+        known, where = UNKNOWN, ""
+        for part, types in parts:
+            kind = kind_of(types[column])
+            if kind is None:
+                raise InputError(
+                    f"Column {column!r}{of} has type {types[column]}; turn it into numbers or text, or leave it out."
+                )
+            if UNKNOWN not in (kind, known) and kind != known:
+                raise InputError(f"Column {column!r} holds {known} in {where} and {kind} in {part}; {remedy}.")
+            if known == UNKNOWN:
+                known, where = kind, part
+        warn_of_mixed_booleans(column, [(types[column], part) for part, types in parts])
+        found[column] = known
+    return found
 
 
 def warn_of_mixed_booleans(column: str, types_: list[tuple[Any, str]]) -> None:

@@ -267,7 +267,7 @@ def _fingerprint(settings: list) -> str:
 def _ask(estimator: Any, study: Study, held_out: float, fit_rows: int) -> Ask:
     """Everything that can be checked before the rows are read."""
     check_scored(study)
-    _check_estimator(estimator, study.propensity)
+    _check_estimator(estimator)
     check_executor(estimator.executor)
     if not is_real(held_out) or not 0.0 <= held_out < 1.0:
         raise InputError(f"held_out must lie in [0, 1); got {quoted(held_out)}.")
@@ -275,7 +275,7 @@ def _ask(estimator: Any, study: Study, held_out: float, fit_rows: int) -> Ask:
     return Ask(estimator, study, float(held_out), int(fit_rows))
 
 
-def _check_estimator(estimator: Any, propensity: Any) -> None:
+def _check_estimator(estimator: Any) -> None:
     """Refuse what cannot be done a batch at a time."""
     settings = (
         "model_regression",
@@ -312,5 +312,3 @@ def _check_estimator(estimator: Any, propensity: Any) -> None:
             "Rewards in batches are scored row by row; set method to 'dr', 'ipw' or "
             "'regression', or score a table in memory."
         )
-    if propensity is not None and not getattr(method, "needs_propensity", True):
-        raise InputError(f"method={estimator.method!r} does not use propensity; leave it out.")

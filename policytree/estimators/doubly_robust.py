@@ -32,7 +32,6 @@ from policytree.study_check.directions import agreed_direction, direction_of, na
 from policytree.trees.tree import Tree
 from policytree.weighting.doubly_robust import DoublyRobust
 from policytree.weighting.instrument import COMPLIERS
-from policytree.weighting.matching import MatchingRewards
 from policytree.weighting.new_rows import known_at_fit
 from policytree.weighting.reward_arguments import INSTRUMENT, is_instrumental, is_matched, resolve_scheme
 from policytree.weighting.reward_estimator import RewardEstimator
@@ -267,7 +266,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
                 "min_samples_leaf, which counts rows of study and target together."
             )
         warn_of_direction(data.times, way)
-        other = self._other_rewards(rewards, data)
+        self._check_method(rewards, data)
         further = further_outcomes(data.outcomes)
         if further and (data.instrument is not None or data.study is not None):
             raise InputError("outcomes know no instrument and no other population yet; leave one of them out.")
@@ -279,12 +278,11 @@ class DRPolicyTree(NotebookView, SearchArguments):
             tree.set_params(**leaf_sizes(self, data))
         tree._load_in_background(encoded, len(labels))  # while nuisance models are fitted
         with _progress(self.verbose):
-            with more_models_follow() if further or other is not None else nullcontext():
+            with more_models_follow() if further or is_matched(self) else nullcontext():
                 self.rewards_ = self.tree_rewards_ = rewards.fit(data).rewards_
-            if other is not None:
-                uses_chances = resolve_scheme(other, data.treatments).needs_propensity
+            if not self._learns_from_its_judge:
                 with more_models_follow() if further else nullcontext():
-                    self.tree_rewards_ = other.fit(data if uses_chances else replace(data, propensity=None)).rewards_
+                    self.tree_rewards_ = rewards.rewards_by(self.method, data)
             self.reward_estimator_ = rewards
             self.outcome_estimators_, of_outcomes = {}, {}
             for name, (column, way) in further.items():
@@ -306,7 +304,7 @@ class DRPolicyTree(NotebookView, SearchArguments):
             data.labels,
             of_outcomes or None,
             data.subgroups,
-            judging=None if other is None else self.rewards_,
+            judging=None if self._learns_from_its_judge else self.rewards_,
         )
         self.policy_tree_ = tree._fit_job(job)
         return self
@@ -338,30 +336,24 @@ class DRPolicyTree(NotebookView, SearchArguments):
             rewards = clone(self.rewards)
         return rewards if rewards.random_state is not None else rewards.set_params(random_state=self.random_state)
 
-    def _other_rewards(self, judging: RewardEstimator, data: StudyData) -> RewardEstimator | None:
-        """Make the unfitted estimator of the tree's rewards; None where they are those that judge it.
+    @property
+    def _learns_from_its_judge(self) -> bool:
+        """Whether the tree is found for the doubly robust rewards that judge it."""
+        return isinstance(self.method, str) and self.method == "dr"
 
-        Raises
-        ------
-        InputError
-            If ``method`` is unknown, or has no meaning for such a study.
-        """
-        if isinstance(self.method, str) and self.method == "dr":
-            return None
+    def _check_method(self, judging: RewardEstimator, data: StudyData) -> None:
+        """Refuse a ``method`` that is unknown, or has no meaning for such a study, before minutes of nuisance fits."""
+        if self._learns_from_its_judge:
+            return
         if data.instrument is not None or data.study is not None:
             raise InputError(
                 f"method={quoted(self.method)} knows no instrument and no other population; leave it at 'dr'."
             )
-        other = clone(judging).set_params(method=self.method)
-        if is_instrumental(other):
+        if is_instrumental(self):
             raise InputError(
                 "method='instrument' goes without saying where a study has treatment=Offered(...); leave it at 'dr'."
             )
-        if is_matched(other) and not isinstance(other.model_regression, MatchingRewards):
-            other.set_params(model_regression="auto")
-        resolve_scheme(other, data.treatments)
-        other._called = type(self).__name__
-        return other
+        resolve_scheme(clone(judging).set_params(method=self.method), data.treatments)
 
     @overload
     def score(self, study: StudyLike, /) -> float: ...

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from policytree.data.sources import arrow, kind_of, plain_columns, reading
+from policytree.data.sources import arrow, plain_columns, reading
 from policytree.encoded.encoding import code_table
 from policytree.encoded.plan import Plan
-from policytree.encoded.scan import Tally, add_parts, read_quantiles, tally_table
+from policytree.encoded.scan import Tally, add_parts
 from policytree.encoded.store import CodedRows, EncodedData, Stored
 from policytree.encoded.streams import Streams
 from policytree.exceptions import InputError
@@ -49,15 +49,9 @@ def read_row_group(path: str, k: int, columns: list[str]) -> Any:
         return plain_columns(file.read_row_group(k, columns=columns).select(columns))
 
 
-def kinds_of(table: Any) -> dict[str, tuple[str | None, Any]]:
-    """Kind and Arrow's type of every column of a part."""
-    types = zip(table.column_names, table.schema.types, strict=True)
-    return {name: (kind_of(type_), type_) for name, type_ in types}
-
-
-def tally_part(table: Any, study: Study, kinds: dict[str, str]) -> Tally:
-    """Tally a part."""
-    return tally_table(table, study, kinds)
+def types_of(table: Any) -> dict[str, Any]:
+    """Arrow's type of every column of a part."""
+    return dict(zip(table.column_names, table.schema.types, strict=True))
 
 
 def merge_tallies(parts: list[Tally]) -> Tally:
@@ -66,11 +60,6 @@ def merge_tallies(parts: list[Tally]) -> Tally:
     for part in parts:
         out.merge(part)
     return out
-
-
-def quantiles_of_part(table: Any, searches: dict, study: Study) -> dict[str, Any]:
-    """Read a part for the search for quantiles."""
-    return read_quantiles(table, searches, study)
 
 
 def merge_quantiles(parts: list[dict]) -> dict[str, Any]:

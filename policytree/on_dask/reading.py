@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from policytree.common.executors import NO_WORKERS_TIMEOUT, WorkerWatch
-from policytree.data.sources import FORMATS, UNKNOWN, Source, is_dask, row_groups, warn_of_mixed_booleans
+from policytree.data.sources import FORMATS, Source, common_kinds, is_dask, row_groups
 from policytree.encoded.plan import encoded_data
 from policytree.encoded.reading import columns_to_learn, kinds_of, outcome_to_learn
-from policytree.encoded.scan import make_plan, quantile_searches, take_parts
+from policytree.encoded.scan import make_plan, quantile_searches, read_quantiles, take_parts, tally_table
 from policytree.encoded.store import EncodedData
 from policytree.exceptions import InputError
 from policytree.on_dask import parts
@@ -115,45 +115,28 @@ def tables_of(study: Study, columns: list[str]) -> list:
     return [read(str(file.resolve()), k, columns) for file in files for k in range(row_groups(file))]
 
 
-def common_kinds(found: list[dict], columns: list[str], compared: bool) -> dict[str, str]:
-    """The kind of every column in all parts, or one sentence; ``compared``: whether types have been, by their files."""
-    out: dict[str, str] = {}
-    for column in columns:
-        if not compared:
-            warn_of_mixed_booleans(column, [(kinds[column][1], f"partition {k}") for k, kinds in enumerate(found)])
-        for kinds in found:
-            kind, type_ = kinds[column]
-            if kind is None:
-                raise InputError(f"Column {column!r} has type {type_}; turn it into numbers or text, or leave it out.")
-            known = out.setdefault(column, kind)
-            if UNKNOWN not in (kind, known) and kind != known:
-                raise InputError(f"Column {column!r} holds {known} in one partition and {kind} in another; convert it.")
-            if known == UNKNOWN:
-                out[column] = kind
-    return out
-
-
 def encode_partitions(engine: Engine, study: Study, max_bins: int) -> tuple[EncodedData, list]:
     """Rows as codes on the workers, and what the codes mean; the first has no rows of its own."""
     delayed = dask().delayed
     outcome_to_learn(study, "Trees on dask")
-    columns, of_files = columns_to_learn(study), isinstance(study.rows, Source)
-    if of_files:
-        kinds_of(study, study.source, columns)
+    columns = columns_to_learn(study)
+    kinds = kinds_of(study, study.source, columns) if isinstance(study.rows, Source) else None
     tables = engine.keep(tables_of(study, columns))
     if not tables:
         raise InputError("The study has no rows; pass at least one.")
-    found = engine.run(delayed(list)([delayed(parts.kinds_of)(table) for table in tables]))
-    kinds = common_kinds(found, columns, of_files)
+    if kinds is None:
+        types = engine.run(delayed(list)([delayed(parts.types_of)(table) for table in tables]))
+        named = [(f"partition {k}", each) for k, each in enumerate(types)]
+        kinds = common_kinds(named, columns, "", "convert it")
     study = study.without_rows()
-    tally = engine.run(reduced([delayed(parts.tally_part)(t, study, kinds) for t in tables], parts.merge_tallies))
+    tally = engine.run(reduced([delayed(tally_table)(t, study, kinds) for t in tables], parts.merge_tallies))
     if tally.n_rows == 0:
         what = "weights are zero in all rows" if tally.rows else "The study has no rows; pass at least one"
         raise InputError(f"{what}.")
     searches = quantile_searches(tally, max_bins)
     while open_ := {name: s for name, s in searches.items() if s.result is None}:
         shared = delayed(open_)
-        tasks = [delayed(parts.quantiles_of_part)(t, shared, study) for t in tables]
+        tasks = [delayed(read_quantiles)(t, shared, study) for t in tables]
         take_parts(open_, engine.run(reduced(tasks, parts.merge_quantiles)))
     cuts = {name: s.result for name, s in searches.items() if s.result is not None}
     plan = make_plan(study, kinds, tally, cuts, max_bins)

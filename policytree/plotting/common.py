@@ -95,6 +95,9 @@ def new_axes(ax: Any, width: float = 6.4, height: float = 4.0) -> Any:
 class OneAxes:
     """Base of the displays that draw into one pair of axes.
 
+    Displays of several panels have no base: each makes its figure by its own rule, and they share no line but the names
+    ``figure_`` and ``axes_``.
+
     Attributes
     ----------
     figure_ : matplotlib Figure

@@ -63,7 +63,7 @@ class OverlapDisplay:
         return self
 
 
-class TargetOverlapDisplay:
+class TargetOverlapDisplay(OneAxes):
     """Histograms of the probability of being of the study, among people of the study and of the target.
 
     Parameters
@@ -96,16 +96,15 @@ class TargetOverlapDisplay:
     def plot(self, *, ax: Any = None, bins: int = N_BINS) -> TargetOverlapDisplay:
         """Draw both histograms, on a new figure unless axes are given."""
         found, edges = self.overlap, np.linspace(0.0, 1.0, bins + 1)
-        self.ax_ = new_axes(ax, WIDTH, 2.8)
-        self.figure_ = self.ax_.figure
+        ax = self._use(ax, WIDTH, 2.8)
         target, study = (np.histogram(found.participation[side], edges)[0] for side in (~found.study, found.study))
-        self.ax_.stairs(_density(target.tolist(), edges), edges, fill=True, color="#BBBBBB", label="target")
-        self.ax_.stairs(_density(study.tolist(), edges), edges, linewidth=1.8, color=PALETTE[4], label="study")
+        ax.stairs(_density(target.tolist(), edges), edges, fill=True, color="#BBBBBB", label="target")
+        ax.stairs(_density(study.tolist(), edges), edges, linewidth=1.8, color=PALETTE[4], label="study")
         title = f"{found.n_study:,} rows of the study, weighted to the target as good as {found.effective_rows:,.0f}"
-        self.ax_.set_title(broken_title(title, WIDTH, 10)[0], loc="left", fontsize=9, parse_math=False)
-        self.ax_.set_xlabel("probability of being of the study")
-        self.ax_.set_yticks([])
-        self.ax_.legend(fontsize=8, frameon=False)
+        ax.set_title(broken_title(title, WIDTH, 10)[0], loc="left", fontsize=9, parse_math=False)
+        ax.set_xlabel("probability of being of the study")
+        ax.set_yticks([])
+        ax.legend(fontsize=8, frameon=False)
         return self
 
 

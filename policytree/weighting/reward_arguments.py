@@ -159,12 +159,8 @@ def check_parameters(estimator: Any, n_arms: int) -> None:
 
 def given_nuisances(estimator: Any, propensity, regression, observed: StudyData, scheme: Scheme) -> Nuisances:
     """Checked nuisances that the user knows or estimated elsewhere."""
-    for name, value, needed in (
-        ("propensity", propensity, scheme.needs_propensity),
-        ("regression", regression, scheme.needs_regression),
-    ):
-        if value is not None and not needed:
-            raise InputError(f"method={estimator.method!r} does not use {name}; leave it out.")
+    if regression is not None and not scheme.needs_regression:
+        raise InputError(f"method={estimator.method!r} does not use regression; leave it out.")
     p = m = None
     if propensity is not None and observed.study is not None:
         of_study = propensity

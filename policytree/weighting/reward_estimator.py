@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, Unpack, overload
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from policytree.common.calls import StudyLike, study_or_either_order
@@ -17,7 +18,7 @@ from policytree.common.nested_parameters import NestedParameters
 from policytree.common.row_labels import aligns_rows
 from policytree.common.typing import BesideArguments, Column, PerTreatment, Seed, Table
 from policytree.common.validation import position_of, weights
-from policytree.exceptions import InputError
+from policytree.exceptions import InputError, quoted
 from policytree.model_selection.crossfit import by_default_settings
 from policytree.weighting.averages import average
 from policytree.weighting.completion import complete_missing, completed
@@ -34,6 +35,7 @@ from policytree.weighting.instrument import (
     refuse_as_covariate,
     warn_of_little_compliance,
 )
+from policytree.weighting.matching import MatchingRewards
 from policytree.weighting.new_rows import (
     NewRows,
     Remembered,
@@ -59,7 +61,7 @@ from policytree.weighting.reward_arguments import (
     resolve_scheme,
 )
 from policytree.weighting.reward_cross_fit import LEAST_DIVISOR, all_models, completed_nuisances, cross_fit_nuisances
-from policytree.weighting.scheme import Nuisances
+from policytree.weighting.scheme import Nuisances, Scheme
 from policytree.weighting.stacked import averaging_weight, expanded, per_person, study_mask
 from policytree.weighting.study_data import StudyData
 from policytree.weighting.target_population import DoublyRobustTarget
@@ -345,7 +347,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         of the Royal Statistical Society B 85(2), 179-211 (rewards from them).
         """
         check_executor(self.executor)
-        data = StudyData.read(
+        data = self._read(
             "fit", Y, T=T, X=X, W=W, propensity=propensity, regression=regression, sample_weight=sample_weight,
             groups=groups,
         )  # fmt: skip
@@ -415,6 +417,68 @@ class RewardEstimator(NuisancePictures, NestedParameters):
             warn_of_extreme(self.extreme_rewards_)
         self._effects = self._fit_effects(Z, observed, nuisances)
         return self
+
+    def _read(self, call: str, Y: Column | StudyLike, **columns: Any) -> StudyData:
+        """Read a call's columns; a study's known chances are left out where the method divides by none.
+
+        Raises
+        ------
+        InputError
+            If they are an argument of the call, which would be ignored.
+        """
+        data = StudyData.read(call, Y, **columns)
+        if data.propensity is None or resolve_scheme(self, data.treatments, data.study is not None).needs_propensity:
+            return data
+        if columns["propensity"] is not None:
+            raise InputError(f"method={quoted(self.method)} does not use propensity; leave it out.")
+        return replace(data, propensity=None)
+
+    def rewards_by(self, method: str | Scheme, study: StudyLike) -> pd.DataFrame:
+        """Rewards of the rows of a doubly robust fit by another method, from the same models.
+
+        Parameters
+        ----------
+        method : str or Scheme
+            As for the estimator. "matching" alone fits models of its own.
+        study : Study
+            The rows of the fit.
+
+        Returns
+        -------
+        DataFrame of shape (n, K)
+            Those of "regression" know no propensities: a default mixture's before it was adjusted to these.
+
+        Raises
+        ------
+        InputError
+            If the method is unknown, or the fit is not one of doubly robust rewards of everybody.
+
+        Examples
+        --------
+        >>> from policytree import RewardEstimator, load_dataset
+        >>> study = load_dataset("lalonde").study()
+        >>> model = RewardEstimator("linear", "logit", random_state=0).fit(study)
+        >>> model.rewards_by("ipw", study).mean().round(-2).tolist()
+        [5100.0, 6000.0]
+        """
+        check_is_fitted(self, "rewards_")
+        other = clone(self).set_params(method=method)
+        data = study.data
+        scheme = resolve_scheme(other, data.treatments, data.study is not None)
+        if is_matched(other):
+            if not isinstance(self.model_regression, MatchingRewards):
+                other.set_params(model_regression="auto")
+            return other.fit(data).rewards_
+        if self.regression_ is None or self.propensity_ is None or self.offers_ is not None or data.study is not None:
+            raise InputError("Rewards by another method come from a fit with method='dr', without offers and target.")
+        observed = completed(data.arrays(), self._completed)
+        regression = self.regression_.to_numpy()
+        if self.models_regression_ is not None and not scheme.needs_propensity:
+            Z = self.covariates_.matrix(data.X, data.W, data.n)
+            regression = np.median([each.untargeted(Z) for each in self.repeats_], axis=0)
+        return _finite(
+            scheme.rewards(observed, Nuisances(regression, self.propensity_.to_numpy())), observed, self.treatments_
+        )
 
     def _by_offer(self, observed: StudyData) -> StudyData:
         """With an instrument, offers in place of treatments: what all nuisances are about then."""
@@ -602,7 +666,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
     ) -> pd.DataFrame:
         """``fit``, then ``rewards_``: an (n, K) DataFrame; arguments as in :meth:`fit`."""
         fitted = self.fit(
-            StudyData.read(
+            self._read(
                 "fit_predict", Y, T=T, X=X, W=W, propensity=propensity, regression=regression,
                 sample_weight=sample_weight, groups=groups,
             )
@@ -659,7 +723,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
             If a treatment is unknown or an argument given at fit is missing.
         """
         check_is_fitted(self, "rewards_")
-        data = StudyData.read(
+        data = self._read(
             "predict_rewards", Y, T=T, X=X, W=W, propensity=propensity, regression=regression, groups=groups,
             sample_weight=sample_weight, **known_at_fit(self, Y),
         )  # fmt: skip
@@ -703,7 +767,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
             If a treatment is unknown, an argument given at fit is missing, or ``regression`` is not needed.
         """
         check_is_fitted(self, "rewards_")
-        data = StudyData.read(
+        data = self._read(
             "predict_own_outcomes", Y, T=T, X=X, W=W, propensity=propensity, regression=regression, groups=groups,
             sample_weight=sample_weight, **known_at_fit(self, Y),
         )  # fmt: skip

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from policytree.study_check import LOOKS_RANDOMISED, check_study
+from policytree.weighting import LogitPropensity
 from tests.cli.running import design, refused, run, trial
 
 
@@ -62,6 +63,23 @@ def test_the_check_names_the_control(csv):
     code, out, _ = run(*asked, "--control", "drug", "--json")
     assert code == 0 and json.loads(out)["control"] == "drug"
     refused(run(*asked, "--control", "pill"), "--control names the treatment 'pill'; the treatments are None, drug.")
+
+
+def test_the_model_of_treatment_has_its_table_with_clustered_errors(csv, tmp_path):
+    asked = ("check", csv, "--treatment", "arm", "--outcome", "y", "--cluster", "clinic", "--treatment-model")
+    code, out, err = run(*asked)
+    assert code == 0, err
+    assert "Model of the treatment Logistic regression of the treatment on covariates" in " ".join(out.split())
+    assert "with clustered standard errors" in " ".join(out.split())
+    told = json.loads(run(*asked, "--json")[1])["treatment_model"]
+    frame = pd.read_csv(csv, keep_default_na=False)
+    X = frame.drop(columns=["arm", "y", "clinic"])
+    expected = LogitPropensity.table(frame["arm"], X=X, groups=frame["clinic"]).reset_index()
+    assert [line["term"] for line in told] == expected["term"].tolist()
+    for column in ("coefficient", "standard_error", "lower", "upper"):
+        np.testing.assert_allclose([line[column] for line in told], expected[column], rtol=1e-6)
+    frame.assign(told=(frame["arm"] == "drug") * 1.0).to_csv(tmp_path / "told.csv", index=False)
+    refused(run("check", tmp_path / "told.csv", *asked[2:]), "--treatment-model shows nothing", "(almost) perfectly")
 
 
 @pytest.fixture

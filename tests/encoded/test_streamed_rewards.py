@@ -352,7 +352,6 @@ def test_what_cannot_be_scored_is_refused(rows, tmp_path):
         ({"fit_rows": 1}, r"\(1 rows\) holds one treatment only; raise fit_rows"),
         ({"propensity": 0.5}, "3 treatments"),
         ({"control": "nobody"}, "control='nobody' is not among the treatments; they are a, b, c"),
-        ({"estimator": RewardEstimator(method="regression", cv=2), "propensity": 0.5}, "does not use propensity"),
         ({"table": rows.assign(y=np.nan)}, "'y' of outcome is missing or infinite in row 0"),
         ({"table": rows.assign(arm=pd.Series([None] + ["a"] * 299))}, "no value in row 0"),
         ({"table": rows.assign(arm="a")}, "holds a only"),

@@ -47,7 +47,7 @@ def test_no_tree_with_a_split_costs_less(seed):
     load_kernels(KERNELS)
     rng = np.random.default_rng([seed, 310])
     strong = 0
-    for k in range(60):
+    for k in range(24):
         case = noisy_case(rng) if k % 2 else random_case(rng, max_rows=12)
         case = case.but(penalty=case.penalty or 0.25, max_depth=None if rng.random() < 0.7 else case.max_depth)
         problem, optimum = case.problem(), case.optimum()

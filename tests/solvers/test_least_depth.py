@@ -52,7 +52,7 @@ def deep_case(rng, n, p):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_optimum_of_deep_trees(seed, needed_depths):
     rng = np.random.default_rng([seed, 11])
-    for _ in range(16):
+    for _ in range(8):
         X, losses = deep_case(rng, int(rng.integers(8, 16)), 2 if rng.random() < 0.7 else 3)
         penalty = int(rng.integers(1, 5))
         depth = None if rng.random() < 0.6 else int(rng.integers(4, 7))

@@ -69,14 +69,6 @@ def test_counts_of_drawn_problems(case):
     check_against_counts(case.but(max_depth=min(case.max_depth or 0, 2)), Fraction(1), 20)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1_000, 1_150))
-def test_counts_of_many_random_problems(seed):
-    rng = np.random.default_rng(seed)
-    case = random_case(rng, max_rows=8).but(max_depth=int(rng.integers(2, 4)))
-    check_against_counts(case, SLACKS[rng.integers(len(SLACKS))], int(rng.choice([1, 3, 50, 3_000])))
-
-
 @pytest.mark.parametrize("seed", range(200, 230))
 def test_listed_trees_are_all_there_are(seed):
     """Each tree's actions, questions, leaves and value, against writing down every tree."""

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 
-from policytree import RewardEstimator, rewards_from
+from policytree import RewardEstimator, Study, rewards_from
 from policytree.diagnostics.calibration import calibration_table
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.crossfit import median_rule
@@ -240,6 +240,35 @@ def test_bad_external_predictions_get_one_sentence(given, message):
     parameters = {k: given.pop(k) for k in ("method", "n_repeats", "cv") if k in given}
     with pytest.raises(InputError, match=message):
         RewardEstimator(**{"cv": 2, **parameters}).fit(np.arange(6.0), list("aabbab"), **given)
+
+
+@pytest.mark.parametrize("method", ["regression", "matching"])
+def test_known_chances_of_a_study_are_a_fact_and_no_argument(method, rng):
+    """They were refused, so that one study could not be fitted by every method."""
+    X, T, Y, _, _ = three_arms(rng, 120)
+    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])]).assign(arm=T, y=Y)
+    study = Study(table, treatment="arm", outcome="y", propensity=dict.fromkeys(range(3), 1 / 3))
+    learner = LinearRegression() if method == "regression" else "auto"
+    model = RewardEstimator(learner, method=method, random_state=0).fit(study)
+    without = RewardEstimator(learner, method=method, random_state=0).fit(Y, T, X=study.X)
+    assert model.propensity_ is None
+    np.testing.assert_array_equal(model.rewards_, without.rewards_)
+    np.testing.assert_array_equal(model.predict_rewards(study), without.predict_rewards(Y, T, X=study.X))
+    for call in (without.fit, without.fit_predict, without.predict_rewards):
+        with pytest.raises(InputError, match="does not use propensity"):
+            call(Y, T, X=study.X, propensity=[1 / 3] * 3)
+
+
+@pytest.mark.parametrize("method", [*SCHEMES, "matching", InversePropensity()])
+def test_one_fit_has_the_rewards_of_every_method(method, rng):
+    X, T, Y, _, _ = three_arms(rng, 150)
+    study = StudyData.of(Y, T, X=X)
+    settings = {"cv": 2, "n_repeats": 2, "random_state": 0}
+    both = RewardEstimator("linear", "logit", **settings).fit(study)
+    alone = RewardEstimator("auto" if method == "matching" else "linear", "logit", method=method, **settings).fit(study)
+    np.testing.assert_allclose(both.rewards_by(method, study), alone.rewards_, rtol=1e-9)
+    with pytest.raises(InputError, match="fit with method='dr'"):
+        RewardEstimator("linear", method="regression", random_state=0).fit(study).rewards_by("ipw", study)
 
 
 def test_repeats_take_the_median_of_nuisances(rng):

@@ -178,7 +178,7 @@ def test_new_rows_know_their_weights(study):
 @pytest.mark.filterwarnings("ignore:.*outside the study's range in some column")
 def test_either_of_two_models_may_be_wrong():
     values = {"both": [], "odds": [], "outcome": [], "none": []}
-    for seed in range(40):
+    for seed in range(20):
         X, T, Y, target = shifted(400, 400, seed)
         Y = Y + 0.5 * X[:, 0] ** 2  # quadratic in the covariate, and so is the truth in the target
         square = lambda x: np.column_stack([x, x[:, 0] ** 2])  # noqa: E731
@@ -197,7 +197,7 @@ def test_either_of_two_models_may_be_wrong():
             .mean()
         )
     truth = 0.7 + 0.5 * (1 + 0.49) + 0.4  # E[X0] + .5 E[X0^2] + E[X0 - .3] in the target
-    mean, error = ({k: f(v) for k, v in values.items()} for f in (np.mean, lambda v: np.std(v) / np.sqrt(40)))
+    mean, error = ({k: f(v) for k, v in values.items()} for f in (np.mean, lambda v: np.std(v) / np.sqrt(20)))
     for name in ("both", "outcome", "none"):
         assert abs(mean[name] - truth) < 3 * error[name] + 0.02, name
     assert mean["odds"] < truth - 0.3  # neither knows of the first covariate
@@ -708,7 +708,7 @@ def test_normal_outcomes_have_the_bounds_of_the_normal_distribution():
 def test_bounds_hold_what_is_true_under_the_violation(violation):
     """Violations as strong as stated: the lower end lies below what the policy truly gains in 95 % of studies."""
     held, above = [], []
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         X, study, T = rng.normal(size=(1200, 2)), np.arange(1200) < 600, rng.integers(2, size=1200)
         X[~study, 0] += 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from policytree.exceptions import BalanceWarning, OverlapWarning
 from policytree.plotting.diagnostics import largest_differences, overlap_panels
 from policytree.report.content import Block, Fold, Picture, Section, Table, Words
 from policytree.report.material import Material
+from policytree.report.sections.treatment_model import assigned_to, treatment_model
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.logit import LogitPropensity
 
@@ -32,15 +34,8 @@ def support_section(material: Material) -> Section | None:
     return Section("support", title, (*_overlap(material), *_regression(material), *_balance(material)))
 
 
-def _learning(material: Material) -> tuple:
-    """Treatments (offers, where there are some), weights and clusters of the rows that the model was fitted on."""
-    seen, rows = material.study.assigned, material.learning
-    parts = (None if part is None else part[rows] for part in (seen.sample_weight, seen.groups))
-    return (seen.treatments[seen.arm[rows]], *parts)
-
-
 def _overlap(material: Material) -> tuple[Block, ...]:
-    rewards, (received, weight, groups) = material.rewards, _learning(material)
+    rewards, (received, weight, groups) = material.rewards, assigned_to(material.study, material.learning)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", OverlapWarning)
         table = overlap_table(
@@ -84,29 +79,14 @@ def _regression(material: Material) -> tuple[Block, ...]:
     """The table of a logistic regression of treatment, where that is the model of propensities."""
     if material.constant_propensity or not isinstance(material.rewards.model_propensity, LogitPropensity):
         return ()
-    study, rows, (received, weight, groups) = material.study, material.learning, _learning(material)
-    table = LogitPropensity.table(received, X=study.covariates.iloc[rows], sample_weight=weight, groups=groups)
-    cells = tuple(
-        (
-            str(label), str(term), f"{row['coefficient']:.3g}", f"{row['standard_error']:.2g}",
-            f"{row['lower']:.3g} to {row['upper']:.3g}", f"{row['p_value']:.2g}",
-        )
-        for (label, term), row in table.iterrows()
-    )  # fmt: skip
-    first = next(label for label in np.unique(received) if label not in table.index.get_level_values(0))
-    caption = (
-        f"Logistic regression of the {study.what} on covariates: log odds against {first}, with "
-        f"{'clustered' if groups is not None else 'model-based' if weight is None else 'robust'} standard errors. "
-        "Propensities are those of the same model, cross-fitted."
-    )
-    columns = (study.what, "term", "coefficient", "standard error", "95% interval", "p")
-    numbers = tuple(table.reset_index().to_dict("records"))
-    return (Fold("The model of propensities", (Table(columns, cells, caption, numbers=numbers),)),)
+    table = treatment_model(material.study, material.learning)
+    said = replace(table, caption=f"{table.caption} Propensities are those of the same model, cross-fitted.")
+    return (Fold("The model of propensities", (said,)),)
 
 
 def _balance(material: Material) -> tuple[Block, ...]:
     study, rewards, rows = material.study, material.rewards, material.learning
-    covariates, (received, weight, _) = study.covariates.iloc[rows], _learning(material)
+    covariates, (received, weight, _) = study.covariates.iloc[rows], assigned_to(study, rows)
     chances = None if material.constant_propensity else rewards.propensity_.set_axis(covariates.index)  # the same rows
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", BalanceWarning)

@@ -1,0 +1,42 @@
+"""How treatment depends on covariates: a logistic regression as a table, for ``policytree check`` and reports."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from policytree.report.content import Table
+from policytree.report.described import Described
+from policytree.weighting.logit import LogitPropensity
+
+
+def assigned_to(study: Described, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Treatments (offers, where there are some), weights and clusters of some rows."""
+    seen = study.assigned
+    weight, groups = (None if part is None else part[rows] for part in (seen.sample_weight, seen.groups))
+    return seen.treatments[seen.arm[rows]], weight, groups
+
+
+def treatment_model(study: Described, rows: np.ndarray) -> Table:
+    """Coefficients, standard errors and intervals of treatment on covariates and confounders, of some rows.
+
+    Raises
+    ------
+    InputError
+        If the regression does not exist, as where covariates tell treatments apart; or weights meet three treatments.
+    """
+    received, weight, groups = assigned_to(study, rows)
+    table = LogitPropensity.table(received, X=study.covariates.iloc[rows], sample_weight=weight, groups=groups)
+    cells = tuple(
+        (
+            str(label), str(term), f"{row['coefficient']:.3g}", f"{row['standard_error']:.2g}",
+            f"{row['lower']:.3g} to {row['upper']:.3g}", f"{row['p_value']:.2g}",
+        )
+        for (label, term), row in table.iterrows()
+    )  # fmt: skip
+    first = next(label for label in np.unique(received) if label not in table.index.get_level_values(0))
+    caption = (
+        f"Logistic regression of the {study.what} on covariates: log odds against {first}, with "
+        f"{'clustered' if groups is not None else 'model-based' if weight is None else 'robust'} standard errors."
+    )
+    columns = (study.what, "term", "coefficient", "standard error", "95% interval", "p")
+    return Table(columns, cells, caption, numbers=tuple(table.reset_index().to_dict("records")))
