@@ -23,11 +23,10 @@ from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.kernels import compiling
 
 # A first call compiles numba kernels, so a deadline would fail at random; derandomised, so that a red run
-# can be repeated.
-settings.register_profile(
-    "ci", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("explore", deadline=None, max_examples=2_000, suppress_health_check=[HealthCheck.too_slow])
+# can be repeated, and a failure says the decorator that draws its example again.
+EVERY = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+settings.register_profile("ci", derandomize=True, database=None, **EVERY)
+settings.register_profile("explore", max_examples=2_000, **EVERY)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 

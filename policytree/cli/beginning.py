@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from policytree.study_check.columns import rare_levels
 from policytree.study_check.events import event_options
 from policytree.study_check.findings import CENSORED, KNOWS_EVENT, RARE_CATEGORIES, StudyCheck, by_severity
 from policytree.study_check.names import is_time
+from policytree.trees.labels import Label, as_labels
 from policytree.weighting.covariates import Covariates
 from policytree.weighting.stacked import study_mask
 
@@ -46,7 +48,8 @@ def begun(job: Job) -> tuple[Job, Study, Origin, Described]:
         raise InputError("Give either a data file or --dataset, not both.")
     if job.data_dir is not None and job.dataset is None:
         raise InputError("--data-dir goes with --dataset; leave it out.")
-    study, origin = _study(job)
+    labels = None if job.labels is None else as_labels(job.labels)
+    study, origin = _study(job, labels)
     _check_target(job, study)
     tree = tree_options(job.tree, study, origin.limits, job.honest or 0.0)
     of_leaves = leaf_size_notes(tree, job.tree, study.population is not None)
@@ -64,7 +67,7 @@ def begun(job: Job) -> tuple[Job, Study, Origin, Described]:
     if job.value:
         refuse_small_groups(origin.limits, study.table, study.observed.sample_weight)
     _refuse_covariates(study)
-    described = origin.described(study, job.command, chosen, job.labels)
+    described = origin.described(study, job.command, chosen, labels)
     described = replace(described, check=_with_rare_levels(described.check, study, tree))
     described = replace(described, about=replace(described.about, **job.names))
     return job, study, origin, described
@@ -94,32 +97,35 @@ def refuse_findings(described: Described, study: Study) -> None:
     )
 
 
-def _study(job: Job) -> tuple[Study, Origin]:
+def _study(job: Job, labels: Mapping[str, Label] | None) -> tuple[Study, Origin]:
     if job.target_people is not None and job.study_column is not None:
         raise InputError("--target-people and --study-column both say whom the rule is for; give one of them.")
     if job.dataset is not None:
         if job.study_column is not None:
             raise InputError("--study-column is for a file of study and target; with --dataset give --target-people.")
-        study, origin = study_from_dataset(job.dataset, job.data_dir, job.options)
+        study, origin = study_from_dataset(job.dataset, job.data_dir, job.options, labels)
     elif job.data is None:
         raise InputError("Give a data file or --dataset.")
     elif job.study_column is not None:
-        return _divided(job.data, job.study_column, job.options, job.reading)
+        return _divided(job.data, job.study_column, job.options, job.reading, labels)
     else:
-        study, origin = study_from_file(job.data, job.options, job.reading)
+        study, origin = study_from_file(job.data, job.options, job.reading, labels)
     if job.target_people is None:
         return study, origin
     people = read_table(job.target_people, replace(job.reading, sheet=None)).frame
     return for_people(study, origin, people, f"--target-people {job.target_people}")
 
 
-def _divided(path: str, column: str, options: StudyOptions, reading: Reading) -> tuple[Study, Origin]:
+def _divided(
+    path: str, column: str, options: StudyOptions, reading: Reading, labels: Mapping[str, Label] | None
+) -> tuple[Study, Origin]:
     """A file of the study and of the people of the target, told apart by a column."""
     frame, notes = read_table(path, reading)
     require_column(column, "--study-column", frame)
     mask = study_mask(frame[column], len(frame))
     others = frame.drop(columns=column)
-    found = study_of_table(path, others[mask].reset_index(drop=True).infer_objects(), options, reading, notes)
+    own = others[mask].reset_index(drop=True).infer_objects()
+    found = study_of_table(path, own, options, reading, notes, labels=labels)
     return for_people(*found, others[~mask].reset_index(drop=True), f"--study-column {column}")
 
 

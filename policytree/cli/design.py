@@ -350,7 +350,8 @@ def design(
         str | None,
         _option(
             "What the report calls columns and values: a CSV file with the columns name, label, unit, values "
-            "(0=female; 1=male); or humanize, for names made readable.",
+            "(0=female; 1=male); or humanize, for names made readable. Treatments are called by the names of their "
+            "values everywhere, in other options and in the saved tree, too.",
             _RUN,
             metavar="FILE|humanize",
         ),

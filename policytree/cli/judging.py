@@ -265,7 +265,7 @@ def _labels(tree: Tree, data: str, study: Study, reading: Reading, name: str) ->
     if unknown:
         raise InputError(
             f"The {name} gives {unknown[0]!r}, which nobody in column {study.treatment.column!r} of '{data}' got; rows "
-            f"with that treatment are needed (there are {', '.join(labels)})."
+            f"with that treatment are needed (there are {', '.join(labels)}; write names that --labels gave into it)."
         )
     return np.array([labels[str(action)] for action in actions], dtype=study.observed.treatments.dtype)
 

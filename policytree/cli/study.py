@@ -41,6 +41,7 @@ from policytree.study.study import Study, columns_in
 from policytree.study_check import Finding, findings_beside
 from policytree.study_check.directions import direction_of
 from policytree.study_check.findings import by_severity
+from policytree.trees.labels import Label, named_values
 from policytree.weighting.study_data import WEIGHT, too_many_treatments
 
 UNNAMED = (
@@ -93,8 +94,16 @@ class Origin:
         """The same with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def described(self, study: Study, command: str = "", control: str = "", labels: str | None = None) -> Described:
-        """The study as a report sees it, its data checked; other arguments as in :class:`About`."""
+    def described(
+        self, study: Study, command: str = "", control: str = "", labels: Mapping[str, Label] | None = None
+    ) -> Described:
+        """The study as a report sees it, its data checked; other arguments as in :class:`About`.
+
+        Values of treatments have the names of ``labels`` in the study itself.
+        """
+        if labels is not None:
+            own = {*study.treatment.columns().values()}
+            labels = {name: replace(each, values={}) if name in own else each for name, each in labels.items()}
         takers = [f"{self.taker_cost:g} per taker of {study.treatments[1]}"] if self.taker_cost else []
         costs = [study.costs_text, *takers, *(f"offer {label} {cost}" for label, cost in self.offer_costs.items())]
         about = About(
@@ -151,8 +160,10 @@ def _propensity_option(propensity: Any) -> str | None:
     return None if propensity is None else str(propensity)
 
 
-def study_from_file(path: str, options: StudyOptions, reading: Reading = AS_IT_IS) -> tuple[Study, Origin]:
-    """Read a file and give its columns their roles.
+def study_from_file(
+    path: str, options: StudyOptions, reading: Reading = AS_IT_IS, labels: Mapping[str, Label] | None = None
+) -> tuple[Study, Origin]:
+    """Read a file and give its columns their roles; ``labels`` may name values of treatments.
 
     Raises
     ------
@@ -162,7 +173,7 @@ def study_from_file(path: str, options: StudyOptions, reading: Reading = AS_IT_I
     frame, notes = read_table(path, reading)
     try:
         reading.refuse_unknown_columns(frame.columns)
-        return study_of_table(path, frame, options, reading, notes)
+        return study_of_table(path, frame, options, reading, notes, labels=labels)
     except InputError as error:
         of_sheets = [note for note in notes if "--sheet" in note]  # perhaps another sheet was meant
         raise InputError(" ".join([str(error), *of_sheets])) from error
@@ -175,6 +186,7 @@ def study_of_table(
     reading: Reading = AS_IT_IS,
     notes: tuple[str, ...] = (),
     combined: CombinedTreatments | None = None,
+    labels: Mapping[str, Label] | None = None,
 ) -> tuple[Study, Origin]:
     """Give the columns of a file that was read their roles; see :func:`study_from_file`.
 
@@ -182,7 +194,7 @@ def study_of_table(
     """
     refuse_unnamed(options, list(frame.columns))
     frame, more = percentages(frame, options, reading)
-    study, origin = _made(path, frame, options, combined=combined)
+    study, origin = _made(path, frame, options, combined=combined, labels=labels)
     return study, replace(origin, notes=(*notes, *more, *origin.notes), reading=reading)
 
 
@@ -233,7 +245,9 @@ def percentages(frame: pd.DataFrame, options: StudyOptions, reading: Reading) ->
     return frame.assign(**found) if found else frame, notes
 
 
-def study_from_dataset(name: str, data_dir: str | None, options: StudyOptions) -> tuple[Study, Origin]:
+def study_from_dataset(
+    name: str, data_dir: str | None, options: StudyOptions, labels: Mapping[str, Label] | None = None
+) -> tuple[Study, Origin]:
     """Load a built-in study; what the user's options say comes first.
 
     Raises
@@ -249,7 +263,9 @@ def study_from_dataset(name: str, data_dir: str | None, options: StudyOptions) -
     if options.treatment in (None, dataset.treatment):
         own |= {"instrument": dataset.instrument, "randomized": dataset.randomized}
         if dataset.propensity is not None:
-            own["propensity"] = comma_list(f"{label}={share!r}" for label, share in dataset.propensity.items())
+            named = (labels or {}).get(dataset.instrument or dataset.treatment, Label())
+            shares = dataset.propensity.items()
+            own["propensity"] = comma_list(f"{named.of(label)}={share!r}" for label, share in shares)
     if options.event is None and options.event_column is None:
         times = {"event_column": dataset.event, "horizon": dataset.horizon, "entry_column": dataset.entry}
         own |= {option: named.get(outcome) for option, named in times.items() if outcome in dataset.event}
@@ -261,7 +277,7 @@ def study_from_dataset(name: str, data_dir: str | None, options: StudyOptions) -
         confounders=options.confounders or _joined(dataset.confounders if options.covariates else confounders),
     )  # fmt: skip
     unit = dataset.outcomes.get(outcome, "")
-    return _made(name, dataset.frame, merged, unit.split(" ")[0] if merged.event_column else unit)
+    return _made(name, dataset.frame, merged, unit.split(" ")[0] if merged.event_column else unit, labels=labels)
 
 
 def _own_covariates(dataset: Dataset, options: StudyOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -283,7 +299,12 @@ def _joined(names: Sequence[str]) -> str | None:
 
 
 def _made(
-    source: str, frame: pd.DataFrame, options: StudyOptions, unit: str = "", combined: CombinedTreatments | None = None
+    source: str,
+    frame: pd.DataFrame,
+    options: StudyOptions,
+    unit: str = "",
+    combined: CombinedTreatments | None = None,
+    labels: Mapping[str, Label] | None = None,
 ) -> tuple[Study, Origin]:
     """The study that options ask for, once the file has been looked at; and what only the options say."""
     assert options.treatment is not None and options.outcome is not None, "asked for by both callers"
@@ -293,6 +314,7 @@ def _made(
         for name in names:
             if name is not None:
                 require_column(name, option(role), frame)
+    frame = named_values(frame, labels or {}, [*treatments, *filter(None, [options.instrument])])
     if options.outcome in treatments:  # before its many values are
         raise InputError(f"--outcome names {options.outcome!r}, which is the treatment; name another column.")
     check_outcome_options(options)

@@ -143,8 +143,8 @@ class About:
             if given.get(treatment, Label()).values:
                 what = "offers" if treatment == self.instrument else "treatment"
                 raise InputError(
-                    f"labels name values of the {what} {quoted(treatment)}; verdict and tables call treatments as "
-                    "the data do: write these words into the column, or leave them out."
+                    f"labels name values of the {what} {quoted(treatment)}, but results call treatments as the data "
+                    "did: write these words into the column before, as policytree design --labels does."
                 )
         name, _, met = (self.outcome, "", "") if self.outcome in given else self.outcome.partition(" = ")
         own = {name, self.treatment, self.cluster, self.weights, self.instrument, *self.strata, *treatments}

@@ -258,12 +258,31 @@ def labelled_table(table: pd.DataFrame, labels: Mapping[str, Label]) -> pd.DataF
     """The same table in words that people read: the names of its columns, and values all of which have a name."""
     out = {}
     for name in table.columns:
-        values, label = table[name].dropna().unique(), labels.get(name, Label(name))
-        told = dict(zip(values, _called(values, label, name), strict=True))
-        every = label.values and all(label.values.keys() & _texts(value) for value in values)
-        texts = not pd.api.types.is_numeric_dtype(table[name])
-        out[str(label)] = table[name].map(told) if every or (texts and label.values) else table[name]
+        label = labels.get(name, Label(name))
+        out[str(label)] = _in_words(table[name], label)
     return pd.DataFrame(out, index=table.index)
+
+
+def named_values(table: pd.DataFrame, labels: Mapping[str, Label], columns: Collection[str]) -> pd.DataFrame:
+    """The same table with names for the values of some columns, which keep their own: of treatments, before a study.
+
+    Raises
+    ------
+    InputError
+        If some values would have a name and others none, or two the same one.
+    """
+    for name in columns:
+        _check_values(table[name], labels.get(name, Label()))
+    return table.assign(**{name: _in_words(table[name], labels.get(name, Label())) for name in columns})
+
+
+def _in_words(column: pd.Series, label: Label) -> pd.Series:
+    """A column with names for its values: numbers where all of them have one."""
+    values = column.dropna().unique()
+    told = dict(zip(values, _called(values, label, str(column.name)), strict=True))
+    every = label.values and all(label.values.keys() & _texts(value) for value in values)
+    texts = not pd.api.types.is_numeric_dtype(column)
+    return column.map(told) if every or (texts and label.values) else column
 
 
 def _complete(name: str, label: Label) -> Label:

@@ -82,7 +82,7 @@ def test_report_and_picture_and_leaves(designed):
     report = (folder / "out" / "report.txt").read_text()
     assert "age ≤" in report
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4 and "Use the policy tree: if age is " in page
+    assert page.count("<svg") == 4 and "to people whose age is " in page
     command = "policytree design trial.csv --treatment arm --outcome y --propensity 0.5 --cluster clinic --max-depth 1"
     assert command in " ".join(report.split()).replace(f"{folder}/", "")
     assert {line for line in out.splitlines() if line != line.rstrip()} == set()
@@ -538,7 +538,7 @@ def test_a_black_box_is_judged_on_request_and_never_recommended(csv, tmp_path):
     values = pd.read_csv(tmp_path / "out" / "values.csv").set_index("rule")
     forest = values.loc["policy forest"]
     assert forest["lower"] < forest["value"] < forest["upper"] and forest["value"] > values.loc["always drug", "value"]
-    assert "Use the policy tree" in flat(out) and "Use the policy forest" not in flat(out)
+    assert "to everybody else." in flat(out) and "Use the policy forest" not in flat(out)
     refused(
         design(csv, tmp_path / "no", "--black-box", "--no-value", *how), "--black-box judges a forest by the held-out"
     )

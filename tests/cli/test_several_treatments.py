@@ -66,7 +66,7 @@ def test_the_saved_tree_is_applied_and_judged_on_files_with_the_columns(designed
         code, out, err = run("evaluate", tree, folder / "new.csv", "--cv", "2", *more)
         assert code == 0, err
         assert "always drug + physio" in out and "Use the policy tree" in " ".join(out.split())
-        assert "drug + physio 0.25" in " ".join(out.split())
+        assert "The shares of treatments fit the stated probabilities" in " ".join(out.split())
     refused(run("evaluate", tree, folder / "trial.csv"), "holds the very rows that chose this tree")
     new[new["drug"] == 0].to_csv(folder / "half.csv", index=False)
     refused(run("evaluate", tree, folder / "half.csv"), "gives 'drug', which nobody in column 'drug and physio'")

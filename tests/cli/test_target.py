@@ -49,7 +49,7 @@ def test_the_report_says_whom_it_is_about(designed):
     assert "effects are learnt from the 240 rows of the study" in text
     assert "would be undone if, at the same covariates, effects in the target were smaller by" in text
     assert "As randomised: the mixture of treatments in the trial" in text
-    assert "Use the policy tree" in " ".join(out.split()) and "400 rows" in out
+    assert "to everybody else." in " ".join(out.split()) and "400 rows" in out
     assert "of study and target together" in text and "for people of the target" not in text
     assert text.count("outside the study's range in some column (most in age") == 1  # and where else it was heard
     assert "(Likewise in the refits.)" in text and "target_overlap" not in text

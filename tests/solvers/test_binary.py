@@ -31,7 +31,7 @@ def binary_case(rng, n, p, depth, kind="int16", penalty=0) -> Case:
 @pytest.mark.parametrize("penalty", [0, 1, 4])
 def test_blocks_find_the_optimum_of_brute_force(kind, depth, penalty):
     rng = np.random.default_rng(100 * depth + penalty)
-    for _ in range(4):
+    for _ in range(4 if depth == 3 else 2):
         case = binary_case(rng, int(rng.integers(6, 90)), int(rng.integers(3, 7)), depth, kind, penalty)
         problem = case.problem()
         solution = solve_direct(problem)

@@ -47,7 +47,7 @@ def test_no_tree_with_a_split_costs_less(seed):
     load_kernels(KERNELS)
     rng = np.random.default_rng([seed, 310])
     strong = 0
-    for k in range(60):
+    for k in range(24):
         case = noisy_case(rng) if k % 2 else random_case(rng, max_rows=12)
         case = case.but(penalty=case.penalty or 0.25, max_depth=None if rng.random() < 0.7 else case.max_depth)
         problem, optimum = case.problem(), case.optimum()
@@ -141,12 +141,12 @@ def test_limits_are_kept_exactly_and_numbers_are_nearly_the_best(seed):
 def test_searches_that_it_bounds_find_the_same(monkeypatch):
     """Subsets are bounded by pairs from the second slice on, as if their bound of all rows had been the better one."""
 
-    def improved(run, bound, counter, *args, original=Run.improve):
-        pays = bound.pays(args[-1])
-        original(run, bound, counter, *args)
+    def improved(run, bound, depth, seconds, original=Run.improve):
+        pays = bound.pays(seconds)
+        original(run, bound, depth, seconds)
         if pays:
             bound.conflicts = make_conflicts(bound.node)
-        run.used[counter] += bound.conflicts is not None
+        run.used[bound.counter] += bound.conflicts is not None
 
     monkeypatch.setattr(Run, "improve", improved)
     limits, closed = SearchLimits(time_limit=20.0), 0

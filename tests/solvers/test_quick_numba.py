@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 from llvmlite.binding.object_file import ObjectFileRef
-from numba.core import ir
+from numba.core import event, ir
 from numba.core.postproc import PostProcessor
 from numba.core.runtime.context import NRTContext
 from numba.core.types.functions import BaseFunction
+from numba.core.typing.templates import _OverloadFunctionTemplate
 
 from policytree.solvers.kernels import precompiled, quick_numba
 
@@ -53,7 +55,8 @@ def test_the_same_machine_code_with_and_without_shortcuts(tmp_path):
 
 PLACES = (
     (BaseFunction, "get_call_type"), (ir.Inst, "_rec_list_vars"), (PostProcessor, "run"),
-    (NRTContext, "get_meminfos"),
+    (NRTContext, "get_meminfos"), (_OverloadFunctionTemplate, "_get_impl"),
+    (_OverloadFunctionTemplate, "_get_jit_decorator"),
 )  # fmt: skip
 
 
@@ -72,6 +75,24 @@ def test_shortcuts_end(monkeypatch):
     except KeyboardInterrupt:
         pass
     assert of_numba() == before
+
+
+def test_numpys_functions_are_compiled_once_for_callers_of_several_kinds(monkeypatch):
+    monkeypatch.setattr(quick_numba, "TRIED", (numba.version_info.short, numba.version_info.short))
+
+    def one(n):
+        return np.empty((n, n, n, n, n, n), np.complex64)[0, 0, 0, 0, 0].size
+
+    def two(n):
+        return np.empty((n, n, n, n, n, n), np.complex64)[0, 0].shape[1]
+
+    with quick_numba.shortcuts(), event.install_recorder("numba:compile") as recorder:
+        assert numba.njit(nogil=True, no_cfunc_wrapper=True)(one)(3) == 3
+        numba.njit("int64(int64)", no_cpython_wrapper=True)(two)
+    compiled = [seen.data["dispatcher"] for _, seen in recorder.buffer if seen.is_start]
+    (empty,) = (each for each in compiled if each.py_func.__qualname__ == "ol_np_empty.<locals>.impl")
+    assert empty.targetoptions["no_cfunc_wrapper"] and empty.targetoptions["no_cpython_wrapper"]
+    assert {one, two} <= {each.py_func for each in compiled}
 
 
 def test_other_releases_of_numba_are_left_alone(monkeypatch):

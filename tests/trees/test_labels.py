@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -137,7 +139,8 @@ def test_the_command_prints_what_is_copied_with_the_picture(tree, tmp_path):
     code, out, err = run("plot", saved, "-o", tmp_path / "tree.pdf", *options)
     assert code == 0 and "The picture is" in err and "The tree has no column 'arm', which the labels name." in err
     assert (
-        out.startswith("Caption: If Age, at entry (years) is over ") and "In words: Decision tree. Age, at entry" in out
+        out.startswith("Caption: Give 1 to people whose Age, at entry (years) is over ")
+        and "In words: Decision tree. Age, at entry" in out
     )
     assert "Sex = female?" in out
     assert (tmp_path / "tree.pdf").read_bytes().startswith(b"%PDF")
@@ -230,6 +233,21 @@ def test_design_takes_labels(tmp_path):
     saved = (tmp_path / "out" / "tree.json").read_text()
     assert '"sex"' in saved and "female" not in saved, "predict reads the columns' names"
     assert "Sex=female" in (tmp_path / "out" / "people.csv").read_text()
+    coded = X.assign(group=(arm == "drug").astype(int), y=y)
+    coded.to_csv(tmp_path / "coded.csv", index=False)
+    (tmp_path / "words.csv").write_text("name,label,values\nsex,Sex,0=female; 1=male\ngroup,Therapy,0=none; 1=drug\n")
+    named = (*options, tmp_path / "words.csv", "--arm-cost", "drug=0.1")
+    code, out, err = design(tmp_path / "coded.csv", tmp_path / "coded", *named)
+    assert code == 0 and "Therapy, 2 treatments" in out, err
+    tree = json.loads((tmp_path / "coded" / "tree.json").read_text())
+    assert sorted(tree["actions"]) == ["drug", "none"], "predict says the words"
+    page = json.loads((tmp_path / "coded" / "report.json").read_text())
+    (shown,) = (b for s in page["sections"] for b in s["blocks"] if b["block"] == "outline")
+    assert {shown["root"][side]["treatment"] for side in ("yes", "no")} == {"drug", "none"}, (
+        "the questionnaire's leaves"
+    )
+    (tmp_path / "words.csv").write_text("name,values\ngroup,1=drug\n")
+    refused(design(tmp_path / "coded.csv", tmp_path / "no", *named), "labels name some values, in column 'group'")
     code, _, err = design(tmp_path / "trial.csv", tmp_path / "no", *options, tmp_path / "none.csv")
     assert code == 2 and "cannot be read" in err
     refused(design(tmp_path / "trial.csv", tmp_path / "no", *options, ""), "labels is empty")

@@ -1,6 +1,6 @@
 """Faster compilation by numba, with the same result: shortcuts for Python code that repeats its work.
 
-More than half of the time of compiling is that of numba's own Python. Four of its functions do so much for nothing that
+More than half of the time of compiling is that of numba's own Python. Six of its functions do so much for nothing that
 it shows; while :func:`shortcuts` is open, others that come to the same stand for them.
 
 - Which implementation of ``+``, ``len`` or ``np.empty`` takes arguments of these types is remembered. numba tries one
@@ -29,6 +29,7 @@ from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
+from numba.core.typing.templates import _OverloadFunctionTemplate
 
 #: The first and the last release of numba that these shortcuts were tried with.
 TRIED = ((0, 68), (0, 68))
@@ -37,6 +38,9 @@ NO_VARIABLES = frozenset(
     {str, int, float, bool, type(None), type, python.BuiltinFunctionType, python.FunctionType}
     | {ir.Loc, ir.Const, ir.Global, ir.FreeVar, ir.Arg, type(ir.UNDEFINED)}
 )
+
+#: Options that a function does not take over from its caller (``CPUTargetOptions.finalize`` lists those that it does).
+OF_CALLERS = ("no_cpython_wrapper", "no_cfunc_wrapper", "release_gil")
 
 
 @contextmanager
@@ -134,9 +138,37 @@ def _counting(original: Callable) -> Callable:
     return get_meminfos
 
 
+def _sharing(original: Callable) -> Callable:
+    """Take the implementation that was made for another caller, where these differ in nothing that it takes over."""
+
+    def _get_impl(self, args, kws):
+        flags = ConfigStack.top_or_none()
+        if flags is None:
+            return original(self, args, kws)
+        flags = flags.copy()
+        for option in OF_CALLERS:
+            setattr(flags, option, True)
+        with ConfigStack().enter(flags):
+            return original(self, args, kws)
+
+    return _get_impl
+
+
+def _leaving_out_c(original: Callable) -> Callable:
+    """Compile an implementation without a wrapper for C, which numba makes of all but leaves without one for Python."""
+
+    def _get_jit_decorator(self):
+        decorator = original(self)
+        return lambda **options: decorator(**{"no_cfunc_wrapper": True} | options)
+
+    return _get_jit_decorator
+
+
 SHORTCUTS = (
     (BaseFunction, "get_call_type", _remembering),
     (ir.Inst, "_rec_list_vars", _listing),
     (PostProcessor, "run", _leaving_lifetimes),
     (NRTContext, "get_meminfos", _counting),
+    (_OverloadFunctionTemplate, "_get_impl", _sharing),
+    (_OverloadFunctionTemplate, "_get_jit_decorator", _leaving_out_c),
 )
