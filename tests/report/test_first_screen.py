@@ -27,9 +27,9 @@ def table(n: int = 600, *, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"age": age, "arm": arm, "relapse": (rng.random(n) < chance).astype(float)})
 
 
-def reported(study: Study):
+def reported(study: Study, n_repeats: int = 2):
     model = DRPolicyTree(LinearRegression(), LogisticRegression(), max_depth=1, cv=2, random_state=0).fit(study)
-    values = cross_val_policy_value(model, study, cv=2, n_repeats=2, random_state=0, second_opinion=None)
+    values = cross_val_policy_value(model, study, cv=2, n_repeats=n_repeats, random_state=0, second_opinion=None)
     return StudyReport(model, study, results=values), values
 
 
@@ -110,12 +110,25 @@ def test_a_tree_is_told_against_the_best_single_treatment_too(rivalled):
     assert verdict.to_dict()["other_than_best"] == pytest.approx(1 - verdict.changed)
 
 
+def test_intervals_that_cover_less_than_stated_are_told_where_the_proposal_rests_on_them():
+    """Those of a rule learnt in one cross-fitting; one treatment for everybody is learnt from nobody."""
+    study = Study(table(), treatment="arm", outcome="relapse", direction="minimize", control="placebo", propensity=0.5)
+    report, values = reported(study, n_repeats=1)
+    caution = "intervals of learnt rules cover about 90 % where 95 % are stated"
+    assert values.validation.caution == caution and report.verdict.use_tree
+    light = verdict_blocks(report)[2].text
+    assert light.startswith(f"Supported. I{caution[1:]} (see below). Nothing speaks against the proposal as a whole: ")
+    facts = dict(pair for b in verdict_blocks(report) if isinstance(b, Facts) for pair in b.pairs)
+    assert f" for everybody; {caution}); people unlike" in facts["could overturn it"]
+
+
 def test_a_treatment_for_everybody_has_one_gain():
     frame = table(800, seed=1)
     rng = np.random.default_rng(2)
     frame["relapse"] = (rng.random(800) < 0.6 - 0.3 * (frame["arm"] == "drug")).astype(float)
     study = Study(frame, treatment="arm", outcome="relapse", direction="minimize", control="placebo", propensity=0.5)
-    report, _ = reported(study)
+    report, _ = reported(study, n_repeats=1)
+    assert "Supported. Nothing speaks against it: " in verdict_blocks(report)[2].text
     assert report.verdict.rule == "always drug" and report.verdict.other_than_best is None
     large, facts = (dict(b.pairs) for b in verdict_blocks(report) if isinstance(b, Facts))
     assert len(large) == 2 and large["people get drug instead of placebo"] == "100 of 100"

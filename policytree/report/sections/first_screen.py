@@ -43,6 +43,8 @@ class Told:
         Treatments that this tree gives; empty where there is one tree per stage.
     cautions : tuple of str
         Of the proposal, which as a whole may be supported: clauses, each said in full below the light.
+    coverage : str
+        What intervals of learnt rules lack, as a clause; "" where they cover as stated.
     """
 
     verdict: Verdict
@@ -55,6 +57,7 @@ class Told:
     asks: bool
     given: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    coverage: str = ""
 
 
 def first_screen(told: Told, broken: Sequence[Words] = ()) -> list[Block]:
@@ -70,7 +73,8 @@ def _strength(told: Told) -> list[Words]:
     weakest = [gate for gate in verdict.gates if gate.state == verdict.strength]
     if verdict.strength == SUPPORTED:
         text = f"{state}{', if the assumption below holds' if verdict.assumption else ''}."
-        remains = f"{capitalised('; '.join(told.cautions))} (see below). " if told.cautions else ""
+        cautions = [*told.cautions, *_coverage(told)]
+        remains = f"{capitalised('; '.join(cautions))} (see below). " if cautions else ""
         against = "the proposal as a whole" if remains else "it"
         text += f" {remains}Nothing speaks against {against}: {reasons}." if reasons else f" {remains}".rstrip()
         if verdict.gain is None and verdict.reason is not Reason.STATUS_QUO_BETTER:
@@ -81,6 +85,11 @@ def _strength(told: Told) -> list[Words]:
     if verdict.gain is not None or verdict.assumption:
         said.append(Words(f"{TRANSPORTED.format(told.judged)} {verdict.assumption}".rstrip(), "assumption"))
     return said
+
+
+def _coverage(told: Told) -> list[str]:
+    """What the proposal's intervals lack: those of a learnt rule, and of no other."""
+    return [told.coverage] if told.coverage and told.verdict.use_tree else []
 
 
 def _glance(told: Told) -> tuple[tuple[str, str], ...]:
@@ -180,7 +189,7 @@ def _overturned(told: Told) -> str:
     size += f" with {told.met}" if amounts.people else f"{of_outcome} per person"
     harms = "other harms" if about.costs else "other harms, or costs,"
     hidden = "; a hidden confounder (see Hidden confounding)" if verdict.assumption else ""
-    limit = f"the gain's lower limit against {rule_words(over)}"
+    limit = "; ".join([f"the gain's lower limit against {rule_words(over)}", *_coverage(told)])
     return f"{harms} that weigh as much as {size} ({limit}); people unlike those studied{hidden}"
 
 
