@@ -218,8 +218,11 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
         pairs[f"best {verdict.words.single}"] = _named(verdict)
     if not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
         if best.lower == best.upper == 0.0:
-            again = "learnt again without some of the people, it gives everybody that treatment"
-            pairs[f"a {verdict.words.short}"] = again if told.asks else f"asks nothing: {again}"
+            again = "learnt again without some of the people, "
+            if told.asks:
+                pairs[f"a {verdict.words.short}"] = f"{again}it gives everybody that treatment"
+            else:
+                pairs["checked"] = f"{again}the advice is the same"
         else:
             how = "better" if best.better else "worse" if best.worse else "not shown better"
             pairs[f"a {verdict.words.short}"] = f"{how} than the best {verdict.words.single}: {amounts.text(best)}"
