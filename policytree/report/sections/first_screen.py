@@ -98,20 +98,21 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     gain, pairs = verdict.gain, []
     assert gain is not None
     about = f"people with {told.met}" if amounts.people else f"{amounts.unit or outcome} per person"
-    if verdict.changed is not None:
-        pairs.append((_change(told, gain.rule, gain.over), f"{100 * verdict.changed:.0f} of 100"))
+    rivalled, share = _has_rival(verdict), _share(verdict.changed)
+    if share and not rivalled:
+        pairs.append((_change(told, gain.rule, gain.over), share))
     size, interval = amounts.parts(gain)
     how = "; allows for the choice among rules" if gain.adjusted else ""
     before = "" if gain.gross is None else f", net of costs; before costs {amounts.text(gain.gross)}"
-    pairs.append((f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}", size))
-    if _has_rival(verdict):
-        best = verdict.against_best
-        if verdict.other_than_best is not None and best.best != gain.over:
-            pairs.append((_change(told, gain.rule, best.best), f"{100 * verdict.other_than_best:.0f} of 100"))
+    who = f"; {share} {_change(told, gain.rule, gain.over)}" if share and rivalled else ""
+    pairs.append((f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}{who}", size))
+    if rivalled:
+        best, share = verdict.against_best, _share(verdict.other_than_best)
+        who = f"; {share} {_change(told, gain.rule, best.best)}" if share and best.best != gain.over else ""
         known = f"the best {verdict.words.single}{f' by its estimate{others}' if (others := _others(verdict)) else ''}"
         size, interval = amounts.parts(best)
         shown = "" if best.better else "; not shown better"
-        pairs.append((f"{about} than {over_words(best.best)}, {known} ({interval}{shown})", size))
+        pairs.append((f"{about} than {over_words(best.best)}, {known} ({interval}{shown}){who}", size))
     for further, means in told.further.items():
         if gain.rule in means and gain.over in means:
             mine, theirs = means[gain.rule], means[gain.over]
@@ -120,6 +121,11 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
             other = f"{theirs.value:,.{digits}f} {_under(gain.over, verdict)}"
             pairs.append((f"mean {further} under the rule ({interval}); {other}", f"{mine.value:,.{digits}f}"))
     return tuple(pairs)
+
+
+def _share(part: float | None) -> str:
+    """A share of people; "" if it is not known."""
+    return "" if part is None else f"{100 * part:.0f} of 100"
 
 
 def _has_rival(verdict: Verdict) -> bool:
