@@ -81,11 +81,14 @@ class RegimeMaterial:
 
     @property
     def in_words(self) -> str:
-        """The rule of every stage in a sentence; "" where one of them is too long for that."""
+        """The rule of every stage in a sentence, about those who are eligible; "" where one is too long for that."""
         said = [(name, rule_sentence(tree, self.about.units)) for name, tree in self.trees]
         if not all(rule for _, rule in said):
             return ""
-        return " ".join(f"At {name}: {rule[:1].lower()}{rule[1:]}" for name, rule in said)
+        whom = ["" if each.eligible.all() else ", for people who are eligible" for each in self.course.decisions]
+        return " ".join(
+            f"At {name}{of}: {rule[:1].lower()}{rule[1:]}" for (name, rule), of in zip(said, whom, strict=True)
+        )
 
     @property
     def recommended(self) -> bool:

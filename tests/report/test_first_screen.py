@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from policytree import DRPolicyTree, Study, StudyReport, cross_val_policy_value
 from policytree.evaluation import policy_stability
 from policytree.evaluation.policy_value.given_effects import given_effects
+from policytree.evaluation.policy_value.verdict import TREE_WORDS
 from policytree.report.amounts import Amounts
 from policytree.report.content import Facts, Table, Words
 from policytree.report.sections.first_screen import _needed
@@ -68,7 +69,7 @@ def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial)
 def test_people_needed_are_rounded_up():
     """The example of the Cochrane Handbook 5.1, 12.5.4.1: a difference of .12 needs 9 people, one of .22 needs 5."""
     gain = SimpleNamespace(value=-0.12, lower=-0.22, upper=-0.08)
-    verdict = SimpleNamespace(changed=1.0)
+    verdict = SimpleNamespace(words=TREE_WORDS, changed=1.0)
     told = SimpleNamespace(verdict=verdict, amounts=Amounts(True, "", 0.95), met="relapse")
     assert _needed(told, gain) == "9 people who change treatment, for one fewer with relapse (95% CI 5 to 13)"
     verdict.changed, gain.value = 0.6, -0.1  # 0.6 / 0.1 is 5.999..., and 0.27 / 0.03 is 9.000...02

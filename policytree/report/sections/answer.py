@@ -16,7 +16,7 @@ from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.report.amounts import amounts_of
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Material, capitalised
-from policytree.report.sections.first_screen import Told, first_screen
+from policytree.report.sections.first_screen import BROKEN, Told, first_screen
 from policytree.report.sections.tree import gives_all_the_same, unsure_people
 from policytree.report.sections.values import values_picture
 from policytree.trees.text import action_label, rule_sentence
@@ -39,7 +39,7 @@ def verdict_section(material: Material) -> Section:
     verdict = spoken(material, values.verdict)
     study = material.study
     broken = [Words(text, "warning") for text in values.broken_limits()]
-    cautions = ["the rule does not keep a limit"] if broken else []
+    cautions = [BROKEN] if broken else []
     if verdict.use_tree and (unsure := unsure_people(material)):
         cautions.append(unsure[0])
         broken.append(Words(unsure[1], "warning"))

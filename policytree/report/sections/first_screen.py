@@ -11,13 +11,14 @@ from policytree.evaluation.formatting import decimals
 from policytree.evaluation.inference.step_down import Ranking
 from policytree.evaluation.policy_value.gate import SUPPORTED
 from policytree.evaluation.policy_value.rule_names import STATUS_QUO
-from policytree.evaluation.policy_value.verdict import Gain, Reason, Verdict, label_of
+from policytree.evaluation.policy_value.verdict import OFFER_WORDS, Gain, Reason, Verdict, label_of
 from policytree.report.amounts import Amounts, is_control, over_words, rule_words
 from policytree.report.content import Block, Facts, Words
 from policytree.report.described import About
 from policytree.report.material import capitalised
 
 TRANSPORTED = "Assumed, which no data can show: people who will be treated respond as those studied did ({})."
+BROKEN = "the rule does not keep a limit"  # a caution
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ def _strength(told: Told) -> list[Words]:
         cautions = [*told.cautions, *_coverage(told)]
         remains = f"{capitalised('; '.join(cautions))} (see below). " if cautions else ""
         against = "the proposal as a whole" if remains else "it"
-        text += f" {remains}Nothing speaks against {against}: {reasons}." if reasons else f" {remains}".rstrip()
+        nothing = "Otherwise nothing" if BROKEN in cautions else "Nothing"  # that speaks against the whole
+        text += f" {remains}{nothing} speaks against {against}: {reasons}." if reasons else f" {remains}".rstrip()
         if verdict.gain is None and verdict.reason is not Reason.STATUS_QUO_BETTER:
             text += " Where no difference is shown, that is no proof that there is none."
     else:
@@ -140,7 +142,8 @@ def _change(told: Told, rule: str, over: str) -> str:
     new = [label for label in own if label != label_of(over)]
     if over == STATUS_QUO or len(new) != 1:
         return f"people change {told.verdict.words.fixed}, compared with {rule_words(over)}"
-    return f"people get {new[0]} instead of {label_of(over)}"
+    get = "are offered" if told.verdict.words is OFFER_WORDS else "get"
+    return f"people {get} {new[0]} instead of {label_of(over)}"
 
 
 def _needed(told: Told, gain: Gain) -> str:
@@ -150,7 +153,7 @@ def _needed(told: Told, gain: Gain) -> str:
     the gain give (Altman 1998, BMJ 317:1309): the interval is that of the number as it is stated.
     """
     changed = 1.0 if told.verdict.changed is None else told.verdict.changed
-    who = "follow the rule" if told.verdict.changed is None else "change treatment"
+    who = "follow the rule" if told.verdict.changed is None else f"change {told.verdict.words.fixed}"
     number, *ends = (ceil(round(changed / abs(of), 9)) for of in (gain.value, gain.lower, gain.upper))  # floats
     interval = f"{100 * told.amounts.level:g}% CI {min(ends):,} to {max(ends):,}"
     effect = f"one {'more' if gain.value > 0 else 'fewer'} with {told.met}"
