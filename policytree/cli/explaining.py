@@ -15,7 +15,7 @@ from policytree.cli.study_options import StudyOptions
 
 if TYPE_CHECKING:
     from policytree.report.content import Section
-    from policytree.solvers.exact.engine_table import Case, Engine
+    from policytree.solvers.exact.engine_table import Case, EngineLine
     from policytree.study.study import Study
 
 
@@ -96,14 +96,14 @@ def _size(case: Case) -> dict[str, int | float | None]:
     }
 
 
-def _plain(engine: Engine) -> dict[str, str]:
+def _plain(engine: EngineLine) -> dict[str, str]:
     return {
         "name": engine.name, "module": f"policytree.solvers.{engine.module}", "takes": engine.takes,
         "buys": engine.buys, "asked_by": engine.asked_by,
     }  # fmt: skip
 
 
-def _sections(engines: tuple[Engine, ...], case: Case | None) -> list[Section]:
+def _sections(engines: tuple[EngineLine, ...], case: Case | None) -> list[Section]:
     from policytree.report.content import Facts, Section
 
     if case is not None:

@@ -40,6 +40,7 @@ from policytree.serialization.parsing import MALFORMED, parse_json
 from policytree.serialization.together import refuse_other_kinds
 from policytree.study.assignments import Combined
 from policytree.study.study import Study, columns_in
+from policytree.trees.text import action_label
 from policytree.trees.tree import Tree
 
 PNG_DPI = 200
@@ -368,7 +369,7 @@ def saved_fragile(saved: dict[str, Any], tree: Tree) -> dict[int, str]:
     leaves = {str(leaf) for leaf in np.flatnonzero(tree.is_leaf)}
     if not isinstance(shares, dict) or not set(shares) <= leaves or not all(map(is_real, shares.values())):
         raise InputError("Field 'fragile_leaves' of the saved tree must hold a share of resamples by leaf.")
-    return {int(leaf): fragile_text(share) for leaf, share in shares.items()}
+    return {int(leaf): fragile_text(share, action_label(tree, int(leaf))) for leaf, share in shares.items()}
 
 
 def read_saved(path: str | os.PathLike) -> Any:

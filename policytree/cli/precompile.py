@@ -20,7 +20,7 @@ def main() -> None:
     """Compile into the folder; in a process of its own, since numba reads its environment when it is imported."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", choices=["depth-two", "depth-three"], help="some kernels, for tests")
+    parser.add_argument("--only", choices=["depth-three"], help="kernels of trees up to this depth, for tests")
     arguments = parser.parse_args()
     wanted = environment()
     if any(os.environ.get(name) != value for name, value in wanted.items()):
@@ -46,7 +46,6 @@ def main() -> None:
     needed = [*all_kernels(), (BORN_AGAIN, "")]
     if arguments.only:
         needed = [(ALWAYS, ""), (CODING, ""), (TWO_LEVELS, PLAIN), *((GAPS, codes) for codes in WIDTHS)]
-    if arguments.only == "depth-three":
         needed += [(DEEPER, PLAIN), (SWEEPING_KERNELS + RELAXED, "")]
     size = record_kernels([(kernel, kind) for kernels, kind in needed for kernel in kernels], arguments.folder)
     files = len(list(arguments.folder.glob("*.bin")))

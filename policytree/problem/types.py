@@ -368,7 +368,7 @@ class SizeGates:
         a share of the work that is done beside it, and of the estimated work of depth five once depth three is proved.
         It begins once that comes to more than ``start_saving`` seconds, so that short searches end without it.
     most_start_seconds : float
-        Estimated seconds of work, 3 to 20 times what it takes, on first trees before the search on some of the rows.
+        Estimated seconds of work on first trees before the search on some of the rows.
     most_start_cuts : int
         Cuts of a column in the trees that it grows first, at least 1.
     most_layer_bytes : float
@@ -447,7 +447,7 @@ class SizeGates:
     start_share: float = 0.08
     start_advance: float = 0.015
     start_saving: float = 0.02
-    most_start_seconds: float = 15.0
+    most_start_seconds: float = 3.0
     most_start_cuts: int = 16
     most_layer_bytes: float = 1 << 30
     most_ratio_entries: float = 1 << 22

@@ -446,7 +446,8 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         Returns
         -------
         DataFrame of shape (n, K)
-            Those of "regression" know no propensities: a default mixture's before it was adjusted to these.
+            Those of "regression" know no propensities: a default mixture's before it was adjusted to these. Missing
+            outcomes are completed by the models of the fit, whatever the method.
 
         Raises
         ------

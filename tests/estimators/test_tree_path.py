@@ -15,7 +15,7 @@ from policytree.exceptions import InputError, SearchWarning
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers import solve_direct
 from policytree.solvers.approximate.sampling import solve_sampling
-from policytree.solvers.exact import direct
+from policytree.solvers.exact import engines
 from policytree.solvers.regularization_path import solution_path
 from tests.support import checker, strategies
 
@@ -177,7 +177,7 @@ def test_an_interrupt_ends_the_whole_path(monkeypatch):
     rng = np.random.default_rng(78)
     X, y = rng.normal(size=(3_000, 12)), rng.integers(0, 3, 3_000)
     OptimalTreeClassifier(max_depth=4).fit(X[:50], y[:50])  # compile first
-    pressed, grow = [], direct.grow_incumbent
+    pressed, grow = [], engines.grow_incumbent
 
     def press(*given):
         if not pressed:
@@ -185,7 +185,7 @@ def test_an_interrupt_ends_the_whole_path(monkeypatch):
             _thread.interrupt_main()
         return grow(*given)
 
-    monkeypatch.setattr(direct, "grow_incumbent", press)  # in the midst of the first search
+    monkeypatch.setattr(engines, "grow_incumbent", press)  # in the midst of the first search
     start = time.process_time()
     with pytest.warns(SearchWarning, match="without a proof"):
         path = tree_path(OptimalTreeClassifier(max_depth=4, time_limit=30.0), X, y)

@@ -348,17 +348,17 @@ def test_pictures_of_rankings(noisy, axes):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["no effect, 300 judge", "effects, 60 clusters of 25 judge"])
 def test_intervals_cover(name):
-    """Two cells of benchmarks/ranking_coverage.py, few runs: a Monte-Carlo error of 60 runs is three points.
+    """Two cells of benchmarks/ranking_coverage.py, few runs: a Monte-Carlo error of 30 runs is four points.
 
     Each of a dozen quantities stays within five such errors of 95 %, their mean within two.
     """
     with benchmark_script("ranking_coverage") as script, script.unwatched():
         cell = next(cell for cell in script.cells() if cell.name == name)
         truth = script.Truth(cell)
-        records = [record for seed in range(60) for record in script.one_run(cell, truth, seed)]
+        records = [record for seed in range(30) for record in script.one_run(cell, truth, seed)]
     table = script.summary(pd.DataFrame(records)).set_index("quantity")
     assert {"AUTOC", "QINI, difference", "gain at a budget", "gain, less untargeted"} <= set(table.index)
-    assert (table["inside"] >= 80).all() and table["inside"].mean() >= 89
+    assert (table["inside"] >= 75).all() and table["inside"].mean() >= 87
     assert table.loc["AUTOC", "SE / SD"] == pytest.approx(1.0, abs=0.3)
 
 

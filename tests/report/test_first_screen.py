@@ -15,6 +15,7 @@ from policytree.evaluation import policy_stability
 from policytree.evaluation.policy_value.given_effects import given_effects
 from policytree.report.amounts import Amounts
 from policytree.report.content import Facts, Table, Words
+from policytree.report.sections.first_screen import _needed
 from policytree.study import Event, MayBeMissing
 
 
@@ -51,27 +52,78 @@ def test_the_proposal_is_the_rule_path_by_path(trial):
 
 
 def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial):
-    report, values = trial
+    report, _ = trial
     gain, changed = report.verdict.gain, report.verdict.changed
     large, facts = (dict(b.pairs) for b in verdict_blocks(report) if isinstance(b, Facts))
     assert large["people get drug instead of placebo"] == f"{100 * changed:.0f} of 100"
     (against,) = (name for name in large if name.startswith("people with relapse = 1 than if everybody gets placebo"))
     assert large[against] == f"{-100 * gain.value:.1f} fewer of 100"
     assert f"95% CI {-100 * gain.upper:.1f} to {-100 * gain.lower:.1f}" in against, "counted as the word counts"
-    best = facts[f"than {values.against_best.best.removeprefix('always ')} for everybody"]
-    assert best.startswith(f"{-100 * values.against_best.value:.1f} fewer of 100 (") and "best single treatment" in best
-    number, needed = facts["number needed to treat"].split(" ", 1)
-    assert float(number) == pytest.approx(changed / -gain.value, abs=0.5)
-    assert needed.startswith("people who change treatment, for one fewer with relapse = 1 (95% CI ")
+    number, fewest, most = (int(np.ceil(changed / -each)) for each in (gain.value, gain.lower, gain.upper))
+    assert facts["number needed to treat"] == (
+        f"{number} people who change treatment, for one fewer with relapse = 1 (95% CI {fewest} to {most})"
+    )
 
 
-def test_what_counts_and_what_does_not_stand_on_page_one(trial):
-    facts = dict(pair for b in verdict_blocks(trial[0]) if isinstance(b, Facts) for pair in b.pairs)
-    least = -100 * trial[0].verdict.gain.upper
+def test_people_needed_are_rounded_up():
+    """The example of the Cochrane Handbook 5.1, 12.5.4.1: a difference of .12 needs 9 people, one of .22 needs 5."""
+    gain = SimpleNamespace(value=-0.12, lower=-0.22, upper=-0.08)
+    verdict = SimpleNamespace(changed=1.0)
+    told = SimpleNamespace(verdict=verdict, amounts=Amounts(True, "", 0.95), met="relapse")
+    assert _needed(told, gain) == "9 people who change treatment, for one fewer with relapse (95% CI 5 to 13)"
+    verdict.changed, gain.value = 0.6, -0.1  # 0.6 / 0.1 is 5.999..., and 0.27 / 0.03 is 9.000...02
+    assert _needed(told, gain).startswith("6 people")
+    verdict.changed, gain.value = 0.27, -0.03
+    assert _needed(told, gain).startswith("9 people")
+
+
+@pytest.fixture(scope="module")
+def rivalled():
+    """A trial of a drug that helps most people, so that the drug for everybody is the real alternative."""
+    frame = table(1200, seed=3)
+    rng = np.random.default_rng(4)
+    helped = np.where(frame["age"] > 35, -0.35, 0.3)
+    frame["relapse"] = (rng.random(1200) < 0.5 + (frame["arm"] == "drug") * helped).astype(float)
+    return reported(
+        Study(frame, treatment="arm", outcome="relapse", direction="minimize", control="placebo", propensity=0.5)
+    )
+
+
+def test_a_tree_is_told_against_the_best_single_treatment_too(rivalled):
+    """Its gain over the control flatters it: the proposal rests on the smaller gain over the drug for everybody."""
+    report, values = rivalled
+    verdict, best = report.verdict, values.against_best
+    assert verdict.use_tree and best.best == "always drug" and verdict.gain.over == "always placebo"
+    assert -verdict.gain.upper > -best.upper > 0
+    large, facts = (dict(b.pairs) for b in verdict_blocks(report) if isinstance(b, Facts))
+    assert large["people get drug instead of placebo"] == f"{100 * verdict.changed:.0f} of 100"
+    assert large["people get placebo instead of drug"] == f"{100 * (1 - verdict.changed):.0f} of 100"
+    name = (
+        "people with relapse = 1 than if everybody gets drug, the best single treatment "
+        f"(95% CI {-100 * best.upper:.1f} to {-100 * best.lower:.1f})"
+    )
+    assert large[name] == f"{-100 * best.value:.1f} fewer of 100"
     assert facts["could overturn it"] == (
-        f"other harms, or costs, that weigh as much as {least:.1f} of 100 people with relapse = 1 (the gain's lower "
-        "limit); people unlike those studied"
+        f"other harms, or costs, that weigh as much as {-100 * best.upper:.1f} of 100 people with relapse = 1 (the "
+        "gain's lower limit against drug for everybody); people unlike those studied"
     ), "drawn by lot: no hidden confounder"
+    assert verdict.to_dict()["other_than_best"] == pytest.approx(1 - verdict.changed)
+
+
+def test_a_treatment_for_everybody_has_one_gain():
+    frame = table(800, seed=1)
+    rng = np.random.default_rng(2)
+    frame["relapse"] = (rng.random(800) < 0.6 - 0.3 * (frame["arm"] == "drug")).astype(float)
+    study = Study(frame, treatment="arm", outcome="relapse", direction="minimize", control="placebo", propensity=0.5)
+    report, _ = reported(study)
+    assert report.verdict.rule == "always drug" and report.verdict.other_than_best is None
+    large, facts = (dict(b.pairs) for b in verdict_blocks(report) if isinstance(b, Facts))
+    assert len(large) == 2 and large["people get drug instead of placebo"] == "100 of 100"
+    least = -100 * report.verdict.gain.upper
+    assert (
+        f"{least:.1f} of 100 people with relapse = 1 (the gain's lower limit against placebo for everybody)"
+        in (facts["could overturn it"])
+    )
 
 
 def test_people_for_whom_the_rule_is_unsure_are_counted_on_page_one(trial):
@@ -86,6 +138,16 @@ def test_people_for_whom_the_rule_is_unsure_are_counted_on_page_one(trial):
     report = StudyReport(model, study, results=[trial[1], replace(stability, policies=codes)])
     (said,) = (b.text for b in verdict_blocks(report) if getattr(b, "tone", "") == "warning")
     assert said.startswith(f"Unsure for {own.sum()} of 600 rows (1 leaf, hatched in the tree): ")
+    given = model.predict(study.X)[own][0]
+    assert said.endswith(
+        f"{given} is the rule's advice from all data. Learnt again without some of the people, the rule gave most of "
+        f"them {given} only 25 times in 100: treat it as open."
+    )
+    light = verdict_blocks(report)[2]
+    assert light.tone == "supported" and light.text.startswith(
+        f"Supported. Unsure for {own.sum()} of 600 rows (see below). Nothing speaks against the proposal as a whole: "
+    )
+    assert "Nothing speaks against it: " in verdict_blocks(trial[0])[2].text, "no caution, no exception"
 
 
 def test_an_assumption_is_no_finding(trial):

@@ -17,7 +17,7 @@ from policytree.solvers import solve_direct
 from policytree.solvers.core import limits as clock_module
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core.limits import Clock
-from policytree.solvers.exact import direct
+from policytree.solvers.exact import direct, run
 from policytree.trees.text import to_rules
 from tests.cli.running import ROOT
 from tests.support import interrupting
@@ -89,10 +89,10 @@ def test_what_a_search_returns_is_returned():
 
 
 @pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("part", ["prepare", "expand"])
-def test_ctrl_c_before_and_after_the_search_itself_leaves_a_tree(part, rng, monkeypatch):
+@pytest.mark.parametrize(("file", "part"), [(direct, "prepare"), (run, "expand")])
+def test_ctrl_c_before_and_after_the_search_itself_leaves_a_tree(file, part, rng, monkeypatch):
     """All kernels run in the search's thread, so that a signal finds none of them in the main one."""
-    original = getattr(direct, part)
+    original = getattr(file, part)
 
     def interrupt(*given, **named):
         _thread.interrupt_main()
@@ -103,7 +103,7 @@ def test_ctrl_c_before_and_after_the_search_itself_leaves_a_tree(part, rng, monk
     problem = Problem(bin_matrix(X), losses, 0.0, 3)
     optimum = solve_direct(problem)
     with monkeypatch.context() as patch:
-        patch.setattr(direct, part, interrupt)
+        patch.setattr(file, part, interrupt)
         found = solve_direct(problem)
     if part == "prepare":
         assert found.status == Status.INTERRUPTED and found.objective - found.gap <= optimum.objective

@@ -141,12 +141,12 @@ def test_limits_are_kept_exactly_and_numbers_are_nearly_the_best(seed):
 def test_searches_that_it_bounds_find_the_same(monkeypatch):
     """Subsets are bounded by pairs from the second slice on, as if their bound of all rows had been the better one."""
 
-    def improved(run, bound, counter, *args, original=Run.improve):
-        pays = bound.pays(args[-1])
-        original(run, bound, counter, *args)
+    def improved(run, bound, depth, seconds, original=Run.improve):
+        pays = bound.pays(seconds)
+        original(run, bound, depth, seconds)
         if pays:
             bound.conflicts = make_conflicts(bound.node)
-        run.used[counter] += bound.conflicts is not None
+        run.used[bound.counter] += bound.conflicts is not None
 
     monkeypatch.setattr(Run, "improve", improved)
     limits, closed = SearchLimits(time_limit=20.0), 0

@@ -13,7 +13,7 @@ import pytest
 from policytree.problem.types import Problem, SearchLimits, SizeGates, Status
 from policytree.solvers import solve_direct
 from policytree.solvers.core.binning import bin_matrix
-from policytree.solvers.exact import depth_search, direct
+from policytree.solvers.exact import depth_search, engines
 from policytree.solvers.exact.depth_search import least_depth
 from policytree.solvers.kernels.base.layout import INF, Bounds, Deep, Rules
 from policytree.solvers.kernels.depth_two.similarity_bounds import spread_deep, start_deep
@@ -33,7 +33,7 @@ def needed_depths(monkeypatch):
         needed.append(least_depth(*given))
         return needed[-1]
 
-    monkeypatch.setattr(direct, "least_depth", note)
+    monkeypatch.setattr(engines, "least_depth", note)
     return needed
 
 
@@ -111,7 +111,7 @@ def test_the_same_as_when_any_tree_is_of_interest(seed, needed_depths, monkeypat
         problem = Problem(data, losses.astype(float), max(penalty, 6.0), 5, min_leaf=int(rng.choice([1, 1, 3])))
         found = solve_direct(problem, ALONE)
         with monkeypatch.context() as patch:
-            patch.setattr(direct, "least_depth", lambda *given: 0)
+            patch.setattr(engines, "least_depth", lambda *given: 0)
             assert solve_direct(problem, ALONE).objective == found.objective
         assert found.gap == 0
     assert max(needed_depths) > 3

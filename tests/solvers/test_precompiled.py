@@ -30,61 +30,67 @@ print(policytree.__file__, seconds_compiling() > 0, model.score(X, rewards))
 """
 
 
+def without(*names: str) -> dict[str, str]:
+    """The environment but for these variables."""
+    return {name: value for name, value in os.environ.items() if name not in names}
+
+
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory) -> Path:
-    """Where a wheel with the kernels of depth two was installed, by itself."""
+def wheel(tmp_path_factory) -> Path:
+    """A wheel with the kernels up to depth three: one recording for all tests."""
+    if os.uname().machine != "x86_64" or sys.platform != "linux":
+        pytest.skip("wheels hold kernels for Linux on x86-64")
     folder = tmp_path_factory.mktemp("wheel")
     built = subprocess.run(
-        [ROOT / ".ci" / "wheel", folder, "--only", "depth-two"], capture_output=True, text=True, check=False,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        | {"POLICYTREE_WHEEL_FOLDER": str(folder / "work")},
+        [ROOT / ".ci" / "wheel", folder, "--only", "depth-three"], capture_output=True, text=True, check=False,
+        env=without("PYTHONPATH", "NUMBA_CACHE_DIR") | {"POLICYTREE_WHEEL_FOLDER": str(folder / "work")},
     )  # fmt: skip
     assert built.returncode == 0, built.stdout + built.stderr
     (wheel,) = folder.glob("*.whl")
     assert "-cp" in wheel.name and "manylinux" in wheel.name
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(wheel) -> Path:
+    """Where the wheel was installed, by itself."""
+    site = wheel.parent / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
-    subprocess.run([*pip, folder / "site", wheel], check=True, capture_output=True)
-    return folder / "site"
+    subprocess.run([*pip, site, wheel], check=True, capture_output=True)
+    return site
 
 
-def fitted(site: Path, cache: Path, **settings: str) -> tuple[str, bool, float]:
-    """Fit at depth two from a folder of packages: which package it was, whether kernels were compiled, the value."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment |= {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(cache)} | settings
+def fitted(site: Path, cache: Path, **settings: str) -> tuple[bool, str]:
+    """Fit at depth two from a folder of packages: whether kernels were compiled, and the value."""
+    environment = without("PYTHONPATH") | {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(cache)} | settings
     done = subprocess.run(
         [sys.executable, "-c", FIT], capture_output=True, text=True, check=False, env=environment, cwd=cache.parent
     )
     assert done.returncode == 0, done.stderr
     file, compiled, value = done.stdout.split()
-    return file, compiled == "True", float(value)
+    assert file.startswith(str(site))
+    return compiled == "True", value
 
 
-def test_a_wheel_fits_without_compiling(installed, tmp_path):
-    file, compiled, value = fitted(installed, tmp_path / "cache")
-    assert file.startswith(str(installed)) and not compiled
-    assert not list(tmp_path.rglob("*.nbc"))
-    _, compiled, same = fitted(installed, tmp_path / "other", **{VARIABLE: "0"})
-    assert compiled and same == value
+@pytest.mark.slow
+def test_only_what_was_changed_is_compiled(installed, tmp_path):
+    """Nothing of a wheel as it is; then a file of code with another byte, and sources with a word more."""
+    compiled, value = fitted(installed, tmp_path / "none")
+    assert not compiled and not list(tmp_path.rglob("*.nbc"))
 
-
-def test_a_file_that_was_changed_is_not_loaded(installed, tmp_path):
     folder = tmp_path / "compiled"
     shutil.copytree(installed / "policytree" / "solvers" / "kernels" / "compiled", folder)
     (file,) = folder.glob("*short_pairs*")
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    _, compiled, value = fitted(installed, tmp_path / "cache", **{VARIABLE: str(folder)})
-    assert compiled and value == fitted(installed, tmp_path / "cache")[2]
+    assert fitted(installed, tmp_path / "code", **{VARIABLE: str(folder)}) == (True, value)
 
-
-def test_changed_sources_are_compiled(installed, tmp_path):
     shutil.copytree(installed, tmp_path / "site")
     changed = tmp_path / "site" / "policytree" / "solvers" / "kernels" / "depth_two" / "solve.py"
     changed.write_text(changed.read_text(encoding="utf-8") + "# a word\n", encoding="utf-8")
-    _, compiled, _ = fitted(tmp_path / "site", tmp_path / "cache")
-    assert compiled
-    names = {file.name.partition("-")[0] for file in (tmp_path / "cache").rglob("*.nbc")}
+    assert fitted(tmp_path / "site", tmp_path / "sources") == (True, value)
+    names = {file.name.partition("-")[0] for file in (tmp_path / "sources").rglob("*.nbc")}
     assert any("short_pairs" in name for name in names)
     assert not any("node_sums" in name for name in names)  # of a package below, which did not change
 
@@ -195,8 +201,7 @@ def test_two_recordings_are_the_same_bytes(tmp_path):
     assert one == two
 
 
-FIRST_FIT = """
-import time
+FIRST_FITS = """
 import numpy as np
 import policytree.estimators
 from policytree import PolicyTree
@@ -204,29 +209,16 @@ from policytree.solvers.kernels.compiling import seconds_compiling
 rng = np.random.default_rng(0)
 X, rewards = rng.integers(0, 12, (600, 5)).astype(float), rng.normal(size=(600, 3))
 T = rng.integers(0, 3, 600)
-start = time.process_time()
 PolicyTree(max_depth=3).fit(X, rewards)
-seconds = time.process_time() - start
-start = time.process_time()
 PolicyTree(max_depth=3, min_samples_per_treatment=5, feature_costs=[.001] * 5, max_leaf_nodes=6).fit(X, rewards, T=T)
-constrained = time.process_time() - start
-print(policytree.__file__, seconds_compiling(), seconds, constrained)
+print(policytree.__file__, seconds_compiling())
 """
 
 
 @pytest.mark.slow
-def test_the_first_trees_of_depth_three_of_a_wheel(tmp_path):
-    """In an empty environment: with three arms and under constraints, by processor time. Releases try whole wheels."""
-    if os.uname().machine != "x86_64" or sys.platform != "linux":
-        pytest.skip("wheels hold kernels for Linux on x86-64")
-    wheels = tmp_path / "wheels"
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
-    work = {"POLICYTREE_WHEEL_FOLDER": str(tmp_path / "work")}
-    subprocess.run(
-        [ROOT / ".ci" / "wheel", wheels, "--only", "depth-three"], check=True, capture_output=True,
-        env=environment | work,
-    )  # fmt: skip
-    (wheel,) = wheels.glob("*.whl")
+def test_the_first_trees_of_depth_three_of_a_wheel(wheel, tmp_path):
+    """In an empty environment, with three arms and under constraints. Releases try whole wheels."""
+    environment = without("PYTHONPATH", "NUMBA_CACHE_DIR")
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True, env=environment)
     same = [f"{name}=={metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")]  # those it was built for
@@ -238,11 +230,9 @@ def test_the_first_trees_of_depth_three_of_a_wheel(tmp_path):
         pytest.skip(f"its dependencies cannot be installed here: {installed.stderr[-300:]}")
     assert installed.returncode == 0, installed.stderr
     done = subprocess.run(
-        [venv / "bin" / "python", "-c", FIRST_FIT], capture_output=True, text=True, check=False, cwd=tmp_path,
+        [venv / "bin" / "python", "-c", FIRST_FITS], capture_output=True, text=True, check=False, cwd=tmp_path,
         env=environment | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    file, *numbers = done.stdout.split()
-    compiling_seconds, three_arms, constrained = map(float, numbers)
-    assert file.startswith(str(venv)) and compiling_seconds == 0
-    assert three_arms < 2 and constrained < 2
+    file, seconds = done.stdout.split()
+    assert file.startswith(str(venv)) and float(seconds) == 0

@@ -44,7 +44,8 @@ print(pd.DataFrame(table).T.round(0).assign(trained=[(each.label == "training").
 # are small and smooth. The doubly robust ones correct the regression by what is left of the earnings.
 #
 # The propensities are statsmodels' logit, and can be looked at. By lot means that nothing tells who was trained:
-# intervals of coefficients (log odds) hold zero. (``groups=`` counts clusters in place of rows.)
+# intervals of coefficients (log odds) hold zero. (``groups=`` counts clusters in place of rows; ``policytree check
+# --treatment-model`` prints the table of a file.)
 
 print(LogitPropensity.table(learn.T, X=learn.X)[["coefficient", "standard_error", "lower", "upper"]].round(4))
 
@@ -169,8 +170,9 @@ for thresholds in ("all", "guessed"):
     print(f"{thresholds} thresholds\n{trees['the least cost is 1', thresholds].export_text()}\n")
 
 # %%
-# Which to use? Doubly robust rewards by default: their mean is right if either model is. ``DRPolicyTree`` and
-# ``cross_val_policy_value`` do the whole chain with held-out values of all men. The weighted solvers are for labels
+# Which to use? Doubly robust rewards by default: their mean is right if either model is. ``DRPolicyTree(method="ipw",
+# solver="sampling", guesses="thresholds")`` and its like are the whole chain in one estimator, and
+# ``cross_val_policy_value`` judges it on held-out rows of all men. The weighted solvers are for labels
 # and weights from elsewhere (:doc:`/tutorials/costs_as_weights`), for solvers that know no weights, and for comparison
 # with published trees: ``case_studies`` has the study of LaLonde's men at length (``lalonde``), the paper's figures
 # (``weighted_trees``), and what real weights cost.

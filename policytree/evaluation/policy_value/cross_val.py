@@ -519,23 +519,27 @@ def _verdict(
 
 
 def _told(verdict: Verdict, estimator, data: Data, validation: Validation, repetitions: list[Repetition]) -> Verdict:
-    """With the rule in words, if the estimator was fitted on these rows, and the share of people that it changes."""
+    """With the rule in words, if the estimator was fitted on these rows, and the shares of people that it changes."""
     rows, seen, reference = validation.judged(), data.seen, verdict.reference
     shown = shown_policy(estimator, data, rows)
     tree = getattr(estimator, "tree_", None)
     in_words = rule_sentence(tree) if shown is not None and isinstance(tree, Tree) else ""
-    if reference is None or seen.study is not None:
+    if seen.study is not None:
         return replace(verdict, in_words=in_words)
-    own = seen.treatments[seen.arm[rows]]
     labels = {f"always {label}": label for label in seen.treatments}
-    if reference != STATUS_QUO:
-        own = labels[reference]
     policies = [r.policy for r in repetitions] if shown is None else [shown]
     if verdict.rule in labels and verdict.rule != reference:
         policies = [np.full(len(rows), labels[verdict.rule])]
     weight = None if seen.sample_weight is None else seen.sample_weight[rows]
-    changed = float(np.mean([np.average(policy != own, weights=weight) for policy in policies]))
-    return replace(verdict, in_words=in_words, changed=changed)
+
+    def others(rule: str | None) -> float | None:
+        if rule is None:
+            return None
+        own = labels[rule] if rule != STATUS_QUO else seen.treatments[seen.arm[rows]]
+        return float(np.mean([np.average(policy != own, weights=weight) for policy in policies]))
+
+    best = others(verdict.against_best.best) if verdict.use_tree else None
+    return replace(verdict, in_words=in_words, changed=others(reference), other_than_best=best)
 
 
 def _gross(data: Data, validation: Validation, repetitions: list[Repetition], level) -> Difference | None:

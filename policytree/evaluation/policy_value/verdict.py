@@ -165,6 +165,9 @@ class Verdict(Shown):
     changed : float or None
         Share of people whom the recommended treatment, else that tree, gives another treatment than the reference does;
         None if it is not known.
+    other_than_best : float or None
+        Share of people whom the tree that is recommended gives another treatment than the best single one; None if it
+        is not recommended, or not known.
 
     Examples
     --------
@@ -192,6 +195,7 @@ class Verdict(Shown):
     words: Words = TREE_WORDS
     in_words: str = ""
     changed: float | None = None
+    other_than_best: float | None = None
 
     @property
     def use_tree(self) -> bool:
@@ -311,6 +315,8 @@ class Verdict(Shown):
             )
         if self.changed is not None:
             out["changed"] = self.changed
+        if self.other_than_best is not None:
+            out["other_than_best"] = self.other_than_best
         return out
 
     # --- parts of the sentences ---

@@ -347,6 +347,6 @@ def _percent(frame: pd.DataFrame) -> pd.DataFrame:
     return shown
 
 
-def fragile_text(share: float) -> str:
-    """Describe a leaf that recurs in so small a share of the resamples."""
-    return f"unsure: same in {100 * share:.0f} of 100 resamples"
+def fragile_text(share: float, given: str) -> str:
+    """Describe a leaf whose treatment most of its people get in so small a share of the resamples."""
+    return f"unsure: learnt again, {given} only {100 * share:.0f} times in 100"

@@ -39,14 +39,16 @@ def verdict_section(material: Material) -> Section:
     verdict = spoken(material, values.verdict)
     study = material.study
     broken = [Words(text, "warning") for text in values.broken_limits()]
+    cautions = ["the rule does not keep a limit"] if broken else []
     if verdict.use_tree and (unsure := unsure_people(material)):
-        broken.append(Words(unsure, "warning"))
+        cautions.append(unsure[0])
+        broken.append(Words(unsure[1], "warning"))
     tree = material.tree
     given = tuple(sorted({action_label(tree, leaf) for leaf in np.flatnonzero(tree.is_leaf)}))
     told = Told(
         verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
         f"{values.size()} of {study.about.source or 'the study'}", study.met, values.further,
-        not gives_all_the_same(material), given,
+        not gives_all_the_same(material), given, tuple(cautions),
     )  # fmt: skip
     return Section("verdict", "Verdict", (Words(verdict.proposal, "lead"), *first_screen(told, broken)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from policytree.evaluation.formatting import decimals
@@ -40,6 +41,8 @@ class Told:
         Whether the tree of all rows asks anything; refits may not.
     given : tuple of str
         Treatments that this tree gives; empty where there is one tree per stage.
+    cautions : tuple of str
+        Of the proposal, which as a whole may be supported: clauses, each said in full below the light.
     """
 
     verdict: Verdict
@@ -51,6 +54,7 @@ class Told:
     further: Mapping[str, Mapping[str, Any]]
     asks: bool
     given: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 def first_screen(told: Told, broken: Sequence[Words] = ()) -> list[Block]:
@@ -66,7 +70,9 @@ def _strength(told: Told) -> list[Words]:
     weakest = [gate for gate in verdict.gates if gate.state == verdict.strength]
     if verdict.strength == SUPPORTED:
         text = f"{state}{', if the assumption below holds' if verdict.assumption else ''}."
-        text += f" Nothing speaks against it: {reasons}." if reasons else ""
+        remains = f"{capitalised('; '.join(told.cautions))} (see below). " if told.cautions else ""
+        against = "the proposal as a whole" if remains else "it"
+        text += f" {remains}Nothing speaks against {against}: {reasons}." if reasons else f" {remains}".rstrip()
         if verdict.gain is None and verdict.reason is not Reason.STATUS_QUO_BETTER:
             text += " Where no difference is shown, that is no proof that there is none."
     else:
@@ -84,11 +90,19 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     assert gain is not None
     about = f"people with {told.met}" if amounts.people else f"{amounts.unit or outcome} per person"
     if verdict.changed is not None:
-        pairs.append((_change(told, gain), f"{100 * verdict.changed:.0f} of 100"))
+        pairs.append((_change(told, gain.rule, gain.over), f"{100 * verdict.changed:.0f} of 100"))
     size, interval = amounts.parts(gain)
     how = "; allows for the choice among rules" if gain.adjusted else ""
     before = "" if gain.gross is None else f", net of costs; before costs {amounts.text(gain.gross)}"
     pairs.append((f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}", size))
+    if _has_rival(verdict):
+        best = verdict.against_best
+        if verdict.other_than_best is not None and best.best != gain.over:
+            pairs.append((_change(told, gain.rule, best.best), f"{100 * verdict.other_than_best:.0f} of 100"))
+        known = f"the best {verdict.words.single}{f' by its estimate{others}' if (others := _others(verdict)) else ''}"
+        size, interval = amounts.parts(best)
+        shown = "" if best.better else "; not shown better"
+        pairs.append((f"{about} than {over_words(best.best)}, {known} ({interval}{shown})", size))
     for further, means in told.further.items():
         if gain.rule in means and gain.over in means:
             mine, theirs = means[gain.rule], means[gain.over]
@@ -99,23 +113,33 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _change(told: Told, gain: Gain) -> str:
-    """Who is treated otherwise than by the rule that a gain is over, behind a number."""
-    own = told.given if told.verdict.use_tree else (label_of(gain.rule),)
-    new = [label for label in own if label != label_of(gain.over)]
-    if gain.over == STATUS_QUO or len(new) != 1:
-        return f"people change {told.verdict.words.fixed}, compared with {rule_words(gain.over)}"
-    return f"people get {new[0]} instead of {label_of(gain.over)}"
+def _has_rival(verdict: Verdict) -> bool:
+    """Whether a tree is proposed where one treatment for all, other than it is compared with, may be the best."""
+    best, gain = verdict.against_best, verdict.gain
+    return gain is not None and verdict.use_tree and not (best.best == gain.over and len(best.candidates) == 1)
+
+
+def _change(told: Told, rule: str, over: str) -> str:
+    """Who is treated otherwise by a rule than by another one, behind a number."""
+    own = told.given if told.verdict.use_tree else (label_of(rule),)
+    new = [label for label in own if label != label_of(over)]
+    if over == STATUS_QUO or len(new) != 1:
+        return f"people change {told.verdict.words.fixed}, compared with {rule_words(over)}"
+    return f"people get {new[0]} instead of {label_of(over)}"
 
 
 def _needed(told: Told, gain: Gain) -> str:
-    """Number needed to treat for one event more or fewer, with its interval."""
+    """Number needed to treat for one event more or fewer, with its interval.
+
+    It is rounded up to whole people by convention (Cochrane Handbook 5.1, 12.5.4.1); so are its limits, which those of
+    the gain give (Altman 1998, BMJ 317:1309): the interval is that of the number as it is stated.
+    """
     changed = 1.0 if told.verdict.changed is None else told.verdict.changed
     who = "follow the rule" if told.verdict.changed is None else "change treatment"
-    ends = sorted(changed / abs(end) for end in (gain.lower, gain.upper))
-    interval = f"{100 * told.amounts.level:g}% CI {ends[0]:,.0f} to {ends[1]:,.0f}"
+    number, *ends = (ceil(round(changed / abs(of), 9)) for of in (gain.value, gain.lower, gain.upper))  # floats
+    interval = f"{100 * told.amounts.level:g}% CI {min(ends):,} to {max(ends):,}"
     effect = f"one {'more' if gain.value > 0 else 'fewer'} with {told.met}"
-    return f"{changed / abs(gain.value):,.0f} people who {who}, for {effect} ({interval})"
+    return f"{number:,} people who {who}, for {effect} ({interval})"
 
 
 def _under(rule: str, verdict: Verdict) -> str:
@@ -147,12 +171,17 @@ def _overturned(told: Told) -> str:
     """How much may speak against the rule before it is no longer better; and what the study cannot say."""
     verdict, amounts, about = told.verdict, told.amounts, told.about
     assert verdict.gain is not None
-    least, most = sorted(abs(end) for end in (verdict.gain.lower, verdict.gain.upper))
+    rests: list[tuple[Any, str]] = [(verdict.gain, verdict.gain.over)]
+    if _has_rival(verdict) and verdict.against_best.better:
+        rests.append((verdict.against_best, verdict.against_best.best))
+    ends = [(*sorted((abs(found.lower), abs(found.upper))), over) for found, over in rests]
+    least, most, over = min(ends)
     size, of_outcome = amounts.size(least, (most - least) / 4), "" if amounts.unit else f" of {about.outcome}"
     size += f" with {told.met}" if amounts.people else f"{of_outcome} per person"
     harms = "other harms" if about.costs else "other harms, or costs,"
     hidden = "; a hidden confounder (see Hidden confounding)" if verdict.assumption else ""
-    return f"{harms} that weigh as much as {size} (the gain's lower limit); people unlike those studied{hidden}"
+    limit = f"the gain's lower limit against {rule_words(over)}"
+    return f"{harms} that weigh as much as {size} ({limit}); people unlike those studied{hidden}"
 
 
 def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
@@ -163,11 +192,6 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
         pairs["outcome"] = told.outcome
     elif gain.lower * gain.upper > 0:
         pairs["could overturn it"] = _overturned(told)
-    if gain is not None and verdict.use_tree and not (best.best == gain.over and len(best.candidates) == 1):
-        how = "" if best.better else ": not shown better"
-        may_be = f" by its estimate{others}" if (others := _others(verdict)) else ""
-        single = f"the best {verdict.words.single}{may_be}"
-        pairs[f"than {rule_words(best.best)}"] = f"{amounts.text(best)}{how}, {single}"
     if gain is not None and amounts.people and gain.lower * gain.upper > 0:
         pairs["number needed to treat"] = _needed(told, gain)
     kept = verdict.against_status_quo if verdict.reason is Reason.STATUS_QUO_BETTER else None

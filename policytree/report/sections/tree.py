@@ -21,10 +21,10 @@ from policytree.evaluation.stability.tables import PolicyStability, fragile_text
 from policytree.plotting.partition import partition
 from policytree.report.amounts import amounts_of, over_words, rule_words
 from policytree.report.content import Block, Fold, Picture, Section, Steps, Table, Words
-from policytree.report.material import Material
+from policytree.report.material import Material, capitalised
 from policytree.report.outline import checklist, outline, rules
 from policytree.serialization import to_dict
-from policytree.trees.text import counted
+from policytree.trees.text import action_label, counted
 
 NO_BREAK = "\u00a0"  # a blank at which no line ends
 MOST_ARMS = 4  # whose rows in a leaf are named one by one
@@ -83,20 +83,27 @@ def fragile_leaves(material: Material) -> dict[int, float]:
 
 def fragile_texts(material: Material) -> dict[int, str]:
     """Describe the fragile leaves."""
-    return {leaf: fragile_text(share) for leaf, share in fragile_leaves(material).items()}
+    tree = material.tree
+    return {leaf: fragile_text(share, action_label(tree, leaf)) for leaf, share in fragile_leaves(material).items()}
 
 
-def unsure_people(material: Material) -> str:
-    """How many people are in such leaves, for the first screen; "" if there are none."""
+def unsure_people(material: Material) -> tuple[str, str] | None:
+    """How many people are in such leaves, as a clause, and why, for the first screen; None if there are none."""
     fragile = fragile_leaves(material)
     if not fragile:
-        return ""
+        return None
     leaves = material.tree.apply(material.encoded)
     inside, n = int(np.isin(leaves, list(fragile)).sum()), len(leaves)
-    return (
-        f"Unsure for {inside:,} of {n:,} rows ({counted(len(fragile), 'leaves')}, hatched in the tree): learnt again "
-        "from resamples, the rule gave most of them another treatment at least as often."
+    clause = f"unsure for {inside:,} of {n:,} rows"
+    advice = {action_label(material.tree, leaf) for leaf in fragile}
+    what, of = (min(advice), "") if len(advice) == 1 else ("the named treatment", " of each leaf")
+    most = "at most " * (len(fragile) > 1) + f"{100 * max(fragile.values()):.0f}"
+    why = (
+        f"{counted(len(fragile), 'leaves')}, hatched in the tree): {what} is the rule's advice from all data. Learnt "
+        f"again without some of the people, the rule gave most{of or ' of them'} {what if not of else 'the same'} only "
+        f"{most} times in 100: treat it as open."
     )
+    return clause, f"{capitalised(clause)} ({why}"
 
 
 def arm_texts(material: Material) -> dict[int, str]:

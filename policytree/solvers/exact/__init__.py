@@ -20,10 +20,10 @@
                                 intervals is a tree
     level_groups.py             trees of depth two for two actions that divide the levels of categories at will, as
                                 cheaply as numbers in order
+    partitions.py               root features spread over partitions, and partitions over threads, so that threads never
+                                change the tree
     run.py                      one run of the exact search: the rows, the limits and the incumbent that its engines
                                 share
-    scheduler.py                root features spread over partitions, and partitions over threads, so that threads never
-                                change the tree
     subset_search.py            dynamic programming over subsets of rows: proofs without a depth limit, for trees with a
                                 leaf penalty
     subset_storage.py           how subsets are kept: as bits where rows have few distinct losses, otherwise as lists of
@@ -32,9 +32,9 @@
     solve_direct -> one feature?   interval_dp
                  -> levels?        level_groups
                  -> depth <= 2     core.rows.depth_two (the terminal solver)
-                 -> otherwise      a Run, and depth after depth:
-                      greedy incumbent -> turns of SubsetEngine and DualEngine -> DepthEngine
-                                                                                   Scheduler -> Stack | BinaryStack
+                 -> otherwise      a Run, and for every depth turns by rate (engines.give_turns):
+                      TreeEngine, BoundEngine -> SubsetEngine, DualEngine -> DepthEngine
+                                                                             Partitions -> Stack | BinaryStack
 
 A tree of depth two is read off tables over pairs of features. Depth three is many trees of depth two, one on each side
 of every root cut: the tables grow along the root feature, so that one pass serves many cuts (a sweep). Deeper trees are

@@ -20,7 +20,6 @@ from policytree.solvers.kernels.base.layout import (
     NODE,
     SIDE,
     SOLVED,
-    TWO,
     UNLIMITED,
     WORD,
 )
@@ -147,9 +146,8 @@ def steps_of_depth_three(node: Node, flag: np.ndarray) -> Steps[tuple[int, Split
     part, columns, codes = occurring(node)  # a cut must leave rows on both sides
     if not len(columns):
         return best, tree
-    none = np.zeros(len(COUNTERS), np.int64)
     (value, column, cut), _, (order, hints) = depth_two(part, 4, flag)
-    yield work_units.A_SUBTREE + work_units.of_depth(node, none, (np.arange(len(none)) == TWO).astype(np.int64))
+    yield work_units.A_SUBTREE + work_units.of_nodes(part, 1)
     if column >= 0:
         best, tree = int(value), [(-2 - int(column), int(cut))]
     features: list[int] = []
@@ -164,7 +162,7 @@ def steps_of_depth_three(node: Node, flag: np.ndarray) -> Steps[tuple[int, Split
         value, found = stack.advance(f, 3, best, state, False, flag)
         if found is not None:
             best, tree = value, found
-        yield work_units.OF_A_ROOT + work_units.of_depth(node, none, stack.take_counters())
+        yield work_units.OF_A_ROOT + work_units.of_depth(part, stack.take_counters())
     offset = part.rows.offset
     splits = [(f, t) if f < 0 else (int(columns[f]), int(codes[offset[f] + t])) for f, t in expand(part, tree)]
     return best, splits

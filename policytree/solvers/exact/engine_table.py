@@ -127,7 +127,7 @@ Kernels = Callable[[Case], Needed]
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineLine:
     """One line of the table.
 
     Attributes
@@ -211,7 +211,7 @@ def _pareto_kernels(case: Case) -> Needed:
 
 
 ENGINES = (
-    Engine(
+    EngineLine(
         "interval DP", "exact.interval_dp",
         "One ordered feature, any depth and number of leaves.",
         "20,000 rows, depth four: 0.01 s with, 0.43 s without; and more than 65,536 values at all.",
@@ -219,7 +219,7 @@ ENGINES = (
         kernels=lambda case: [(ONE_FEATURE, "")],
         alone=True,
     ),
-    Engine(
+    EngineLine(
         "groups of levels", "exact.level_groups",
         'Two actions, depth two, categories="groups" of at most 8 levels, free splits. Where the best leaves are too '
         "small, every grouping becomes a column.",
@@ -227,14 +227,14 @@ ENGINES = (
         applies=lambda case: levels_apply(case.problem),
         kernels=_kernels_of_levels,
     ),
-    Engine(
+    EngineLine(
         "terminal solver", "core.rows",
         "Depth two, and the last two levels of deeper trees.",
         "The core: every tree of depth two is read off tables of pairs of columns.",
         applies=lambda case: not levels_apply(case.problem) and (case.depth >= 2 or case.deep),
         kernels=_terminal_kernels,
     ),
-    Engine(
+    EngineLine(
         "blocks of two-valued columns", "exact.binary_features",
         "Two actions, all columns of two values, depth three to six; no minimum of leaves, limit of leaves, cost of "
         "questions or given first split. From depth four on columns of few cuts too, a column of two values for each.",
@@ -243,14 +243,14 @@ ENGINES = (
         applies=lambda case: case.block_kind is not None,
         kernels=_block_kernels,
     ),
-    Engine(
+    EngineLine(
         "depth-first search", "exact.engines",
         "Depth three and more, or a given first split; not where blocks apply.",
         "The core: branch and bound above sweeps of depth two.",
         applies=lambda case: case.deep and case.block_kind is None,
         kernels=_deeper_kernels,
     ),
-    Engine(
+    EngineLine(
         "subsets", "exact.subset_search",
         "A leaf penalty and no depth limit, or one above four.",
         "Proofs without a depth limit. Where row duals alone prove, it costs: COMPAS, penalty 0.005, 0.26 s with and "
@@ -260,7 +260,7 @@ ENGINES = (
         switch="subsets",
         counters=(RAISED_BY_SUBSETS,),
     ),
-    Engine(
+    EngineLine(
         "row duals", "exact.bounds.row_duals",
         "A leaf penalty, no depth limit or one above three, at most 16 columns, not all of two values.",
         "COMPAS, penalty 0.005, no depth limit: proved in 0.26 s; without them a time limit, bound 1889 of 2384.",
@@ -269,7 +269,7 @@ ENGINES = (
         switch="row_duals",
         counters=(RowDuals.counter,),
     ),
-    Engine(
+    EngineLine(
         "conflict pairs", "exact.bounds.conflict_pairs",
         "A leaf penalty, columns that are too many for row duals, at most 4,000 cuts and some 2,900 merged rows.",
         "Coupon, penalty 0.02, no depth limit: proved in 20 s with, a gap of 138 rows of 2,653 without. 1,000 rows of "
@@ -280,7 +280,7 @@ ENGINES = (
         counters=(ConflictPairs.counter, CLOSED_BY_PAIRS),
         bound=lambda run: ConflictPairs(run.node, run.clock, run.gates, run.incumbent),
     ),
-    Engine(
+    EngineLine(
         "constraint generation", "exact.constraint_generation",
         "Depth four and more, at least 2,000 merged rows, few errors of the best tree, no minimum of leaves.",
         "Depth four: wilt 0.22 s with, 1.07 s without; occupancy 1.48 s with, more than 4.2 s (not proved) without.",
@@ -289,7 +289,7 @@ ENGINES = (
         switch="constraint_generation",
         counters=(GENERATED_ROWS,),
     ),
-    Engine(
+    EngineLine(
         "incumbent search", "exact.incumbent_search",
         "Depth five and more, no leaf penalty; not where blocks apply.",
         "Better trees long before a proof. Depth five: Broward 558 errors after 1 s with, 572 after 10 s without; wilt "
@@ -299,67 +299,67 @@ ENGINES = (
         switch="incumbent_search",
         counters=(STARTED,),
     ),
-    Engine(
+    EngineLine(
         "fractional programming", "nonadditive.fractional",
         "Objectives that are a ratio of sums over rows: F-score.",
         "Exact F-scores; blocks of two-valued columns take 2 instead of 10 ms, and 7 instead of 39.",
         asked_by='objective="f_score"',
         kernels=lambda case: [(PAIRS + PAIR_ROUNDS, kind) for kind in BLOCKS],
     ),
-    Engine(
+    EngineLine(
         "ranking search", "nonadditive.ranking",
         "Objectives of leaf statistics: area under the ROC curve, in whole or in part.",
         "Exact areas: no sum over rows states them.",
         asked_by='objective="auc"',
         kernels=lambda case: [(RANKING + ROW_DUALS, "")],
     ),
-    Engine(
+    EngineLine(
         "monotone objectives by Pareto fronts", "multi_objective.monotone",
         "Objectives that grow with the errors of every class; depth up to three is quick.",
         "Exact for any such function, given as Python.",
         asked_by="objective=MonotoneObjective(...)",
         kernels=_pareto_kernels,
     ),
-    Engine(
+    EngineLine(
         "budgets and shares", "constrained.solve",
         "Limits on what actions or questions cost, or on whom an action gets.",
         "The Lagrangian dual by the direct solver; Pareto fronts close its gap up to depth three.",
         asked_by="constraints=",
         kernels=_pareto_kernels,
     ),
-    Engine(
+    EngineLine(
         "near-ties", "rashomon.enumerate",
         "All trees within a slack of the optimum; depth up to three.",
         "A complete list, and how many trees there are.",
         asked_by="near_ties()",
         kernels=rashomon_kernels,
     ),
-    Engine(
+    EngineLine(
         "penalty path", "regularization_path",
         "The best tree of every leaf penalty.",
         "As many searches as there are best trees, without a grid of penalties.",
         asked_by="tree_path()",
     ),
-    Engine(
+    EngineLine(
         "guesses", "guided.solve",
         "A reference model that suggests thresholds, a depth and bounds; around any solver.",
         "Fewer cuts: the proof is for the guesses.",
         asked_by="guesses=",
     ),
-    Engine(
+    EngineLine(
         "approximate", "approximate.auto",
         "Sampling where an exact search is estimated to be long, or duplication of weighted rows.",
         "A tree in time, without a proof.",
         asked_by='solver="auto", "sampling", "duplication"',
     ),
-    Engine(
+    EngineLine(
         "greedy trees of low test cost", "test_costs.grow",
         "Tests that cost money, pain or time; any size.",
         "A low expected cost, without a proof.",
         asked_by="LowCostTreeClassifier",
         kernels=lambda case: [(LOW_COST, "")],
     ),
-    Engine(
+    EngineLine(
         "out of core", "out_of_core.table_search",
         "Encoded rows that memory does not hold, or of a cluster; depth up to three.",
         "Exact from tables of pairs and triples that stream by.",
@@ -373,7 +373,7 @@ ENGINES = (
 SWITCHES = tuple(engine.switch for engine in ENGINES if engine.switch)
 
 
-def engines_for(case: Case) -> list[Engine]:
+def engines_for(case: Case) -> list[EngineLine]:
     """The engines that may work on a problem in the exact search: one that works alone, or all that apply."""
     chosen = []
     for engine in ENGINES:  # those that work alone stand first

@@ -46,20 +46,19 @@ from policytree.solvers.exact.constraint_generation import (
 from policytree.solvers.exact.depth_search import RootFeature, Stack, least_depth
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, Found, grow_incumbent
 from policytree.solvers.exact.incumbent_search import IncumbentSearch
+from policytree.solvers.exact.partitions import Partition, Partitions
 from policytree.solvers.exact.run import CLOSED_BY_PAIRS, GENERATED_ROWS, RAISED_BY_SUBSETS, Run
-from policytree.solvers.exact.scheduler import Partition, Scheduler
 from policytree.solvers.exact.subset_search import SubsetSearch, choose_sets, start_subset_search
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
 from policytree.solvers.kernels.base.layout import INF, LEAF_COUNTS, NODES, SIMILAR, UNLIMITED
 from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, make_tables
 from policytree.solvers.kernels.subsets.layout import CLOSED, ENTERED
 
-# The turn of subsets before that of row duals, as a share of theirs. Shorter turns close COMPAS sooner, breast_w later
-# (benchmarks/results/row_duals.md: .1 in place of .25 of the time).
+# The turn of subsets before that of row duals, as a share of its seconds: set with the tables of merged codes, beside
+# which a third of it saved nothing (benchmarks/results/row_duals.md).
 TURN = 0.1
-# Slices of subsets before a depth, whatever they close: one while depths take little, up to CHEAP, and then more, since
-# each takes twice the work of the one before and the first ones of a slow start prove nothing
-# (benchmarks/results/no_depth_limit.md).
+# Slices of subsets before a depth, whatever they close: one up to the depth CHEAP, SLICES beyond. They were set with
+# benchmarks/no_depth_limit.py; no other values are on record.
 CHEAP, SLICES = 4, 4
 
 
@@ -84,7 +83,7 @@ class Ahead:
 
 
 class Engine:
-    """What takes turns.
+    """A part of the search that takes turns.
 
     Attributes
     ----------
@@ -97,7 +96,7 @@ class Engine:
     depth = 0
 
     def rate(self, ahead: Ahead) -> float:
-        """The searches that its next turn could end, per second of work; 0 if it wants no turn before this depth."""
+        """The searches that its next turn could end, per second of work; 0 for no turn before this depth."""
         raise NotImplementedError
 
     def advance(self, ahead: Ahead) -> None:
@@ -141,7 +140,7 @@ class TreeEngine(Engine):
                 run.incumbent.offer(*depths.starts.best)
 
     def rate(self, ahead: Ahead) -> float:
-        """At once: growing is little beside a depth, and every proof is shorter for a better incumbent."""
+        """At once: growing is little work beside a depth, and a better incumbent shortens every proof."""
         return math.inf if self.depth < ahead.depth > max(self.depths.first, 3) else 0.0
 
     def advance(self, ahead: Ahead) -> None:
@@ -221,7 +220,7 @@ class DualEngine(Engine):
         return seconds if self.applies and seconds >= self.run.gates.least_pricing_seconds else 0.0
 
     def rate(self, ahead: Ahead) -> float:
-        """A proof in these seconds, if the bound still rises; before the first turn nobody knows."""
+        """A proof in these seconds, if the bound still rises; before the first turn that is not known."""
         seconds = self.seconds(ahead)
         if seconds <= 0 or self.depth == ahead.depth:
             return 0.0
@@ -372,6 +371,8 @@ class DepthEngine(Engine):
         self.features: dict[int, RootFeature] = {}
         self.useful = 0
         self.final = False
+        # Work of this pass on some of the rows (constraint generation), counted as nodes of their size.
+        self._of_some, self._seconds_of_some = np.zeros_like(run.work), 0.0
         self.seconds = work_units.DEPTH_TWO if run.any_root else 0.0
 
     def ahead(self, depth: int) -> Ahead:
@@ -384,9 +385,11 @@ class DepthEngine(Engine):
 
     def advance(self, ahead: Ahead) -> None:
         """Search every root feature: a few cuts of each first, then to the end."""
-        before = self.run.work.copy()
+        run, before = self.run, self.run.work.copy()
+        self._of_some, self._seconds_of_some = np.zeros_like(before), 0.0
         self._search(ahead.depth)
-        self.seconds = work_units.of_depth(self.run.node, before, self.run.work)
+        of_all = run.work - before - self._of_some
+        self.seconds = self._seconds_of_some + work_units.of_depth(run.node, of_all)
 
     def _search(self, depth: int) -> None:
         run, bounded = self.run, self.duals.bounded()
@@ -403,7 +406,7 @@ class DepthEngine(Engine):
             self._make_tables()
         if run.clock.stopped:
             return
-        self.scheduler = self._schedule(bounded)
+        self.partitions = self._make_partitions(bounded)
         if self.generates(bounded, self.useful):
             generation = ConstraintGeneration(self)
             generation.run()
@@ -421,7 +424,7 @@ class DepthEngine(Engine):
     def _make_tables(self) -> None:
         """Allocate what all stacks share, unless memory is short."""
         run, node = self.run, self.run.node
-        at_once = Scheduler.partitions_at(self.useful <= 3)
+        at_once = Partitions.number_of(self.useful <= 3)
         if self.useful <= 3:
             at_once = min(run.limits.n_jobs, at_once)
         stacks = min(at_once, len(self.features))
@@ -433,7 +436,7 @@ class DepthEngine(Engine):
         if node.priced and self.useful > MOST_PRICED:
             run.clock.flag[SIMILAR] = 0  # a similarity bound would have to charge for longer paths
 
-    def _schedule(self, bounded: Node) -> Scheduler:
+    def _make_partitions(self, bounded: Node) -> Partitions:
         run, blocks = self.run, self.blocks
         proved = run.clock.flag[LEAF_COUNTS] != 0 and (self.depth > self.first or run.any_root)
         above = run.incumbent.value - run.floor
@@ -444,7 +447,7 @@ class DepthEngine(Engine):
                 return BinaryStack(blocks, self.useful, run.gates.most_block_sides)
             return Stack(bounded, self.useful, run.leaves, self.tables, need, run.gates)
 
-        return Scheduler(list(self.features), self.useful <= 3, run.limits.n_jobs, make_worker)
+        return Partitions(list(self.features), self.useful <= 3, run.limits.n_jobs, make_worker)
 
     def _round(self, first: bool) -> None:
         """Let every partition work on its open features, all from the incumbent at the start of the round."""
@@ -453,7 +456,7 @@ class DepthEngine(Engine):
         def work(partition: Partition, worker: Any) -> tuple[int, Splits | None]:
             return self._work_on(partition, worker, cutoff, first)
 
-        for value, tree in self.scheduler.run(work):  # in the order of partitions: ties go to the first
+        for value, tree in self.partitions.run(work):  # in the order of partitions: ties go to the first
             if tree is not None:
                 self.run.incumbent.offer(value, tree)
         self._raise_bound()
@@ -463,7 +466,7 @@ class DepthEngine(Engine):
         best = None
         for f in partition.features:
             state = self.features[f]
-            if state.solved or self.run.clock.stopped or partition.place > self.scheduler.last_needed:
+            if state.solved or self.run.clock.stopped or partition.place > self.partitions.last_needed:
                 continue
             value, tree = worker.advance(f, self.depth, cutoff, state, first, self.run.clock.flag)
             counters = worker.take_counters()
@@ -471,26 +474,29 @@ class DepthEngine(Engine):
             if tree is not None:
                 cutoff, best = value, tree
             # One partition alone, which tells its own work, so that threads do not change what is found when.
-            found = self._search_beside(self.run.node, counters) if partition.place == 0 else None
+            work = work_units.of_depth(self.run.node, counters)
+            found = self._search_beside(work) if partition.place == 0 else None
             if found is not None and found[0] < cutoff:
                 cutoff, best = found
             with self.run.lock:
                 self.run.count(counters, cutoff)
                 if cutoff <= self.run.incumbent.bound:
-                    self.scheduler.last_needed = min(self.scheduler.last_needed, partition.place)
+                    self.partitions.last_needed = min(self.partitions.last_needed, partition.place)
                 self.report()
         return cutoff, best
 
-    def _search_beside(self, node: Node, counters: np.ndarray) -> Found | None:
-        """Give the search for incumbents its share of such work on some rows; returns its tree if it is better."""
+    def _search_beside(self, work: float) -> Found | None:
+        """Give the search for incumbents its share of so many seconds; returns its tree if it is better."""
         if self.starts is None:
             return None
-        work = work_units.of_depth(node, np.zeros_like(counters), counters)
         return self.starts.best if self.starts.advance(self.run.gates.start_share * work) else None
 
     def take_turn(self, node: Node, counters: np.ndarray) -> None:
-        """Give the search for incumbents its share of such work on some rows, and take its tree if it is better."""
-        found = self._search_beside(node, counters)
+        """Note work on some rows; the search for incumbents gets its share, and its tree is taken if it is better."""
+        work = work_units.of_depth(node, counters)
+        self._of_some += counters
+        self._seconds_of_some += work
+        found = self._search_beside(work)
         if found is not None:
             self.run.incumbent.offer(*found)
 

@@ -224,6 +224,7 @@ class DualFitting:
 
     def _round_down(self) -> bool:
         """Start pricing with rounded duals; return whether they are small enough for exact sums."""
+        # Any integers are duals, of which pricing proves what holds exactly. Rounded down, no box exceeds more.
         numbers = np.floor(self.u * self.penalty)
         self.diverged = not np.abs(numbers).sum() < INF / 8
         if self.diverged:

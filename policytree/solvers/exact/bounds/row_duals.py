@@ -337,6 +337,7 @@ class LeafCountEnvelope:
 
     def bound(self, fewest: int) -> int:
         """Bound the cost of trees with at least ``fewest`` leaves below."""
+        # Losses are multiples of the unit, so that a bound rises to the next one.
         costs = -(-self.losses // self.unit) * self.unit + self.h * self.penalty
         return int(costs[fewest - 1 :].min(initial=self.beyond))
 

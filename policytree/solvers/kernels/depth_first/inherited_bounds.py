@@ -89,6 +89,7 @@ def move_inner(levels, level, side, t, rules):
     a = levels.ends[level, min(t, was) + 1]
     b = levels.ends[level, max(t, was) + 1]
     grows = (t > was) == (side == LEFT_SIDE)
+    # D joins: V(side + D) >= V(side) + least(D). D leaves: V(side - D) >= V(side) - most(D).
     values = values_of_moved(rows, rules, index, a, b, grows)
     sign = 1 if grows else -1
     total = 0
@@ -169,7 +170,7 @@ def inherited_bound(levels, level):
         mine = levels.offset[level, f]
         for u in range(levels.bins[level, f] - 1):
             j = o + levels.cuts[level, mine + u]
-            least = min(least, low[j] + high[j])
+            least = min(least, low[j] + high[j])  # the price of the question would only add to it
     return least
 
 

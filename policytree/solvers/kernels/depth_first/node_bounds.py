@@ -54,6 +54,7 @@ def recall(levels, level, memory, size):
     h = look_up(memory, node.key1, node.key2, size, levels.context[level])
     if h < 0:
         return False
+    # ``enough`` and not the cutoff, which may be INF: a bound need only refute the parent's cut.
     known = memory.solved[h]
     if known.length == 0 and known.value < node.enough:
         return False
@@ -68,6 +69,7 @@ def recall(levels, level, memory, size):
 @kernel(borrows=True)
 def payable_leaves(top, floor, penalty):
     """The most leaves of a tree that costs less than ``top``: h leaves cost at least floor + h * penalty."""
+    # The quotient is rounded up and then lowered by one: h leaves must cost less than ``top``, and not as much.
     return (top - floor + penalty - 1) // penalty - 1
 
 
@@ -148,6 +150,8 @@ def take_intervals(levels, level, rules):
     if value >= node.best:
         return
     node.best = value
+    # Parts are halved, so that at most one waits at each of some 60 levels. The left half is put on last and taken
+    # next: the tree is written in preorder.
     open_parts = np.empty((64, 2), np.int64)
     open_parts[0, 0], open_parts[0, 1] = 0, len(ends)
     waiting = 1
@@ -176,6 +180,7 @@ def name_rows(levels, level):
     node = levels.nodes[level]
     planes = levels.planes[level]
     first = planes.shape[0] - 2
+    # Sums wrap around at 64 bits, by which names are as random as the keys; the order of the rows does not matter.
     key1 = 0
     key2 = 0
     for i in range(node.rows):
@@ -284,6 +289,8 @@ def enter(levels, level, rules, memory, counters, control, special):
         if leaves - 1 < depth:
             depth = max(leaves - 1, 0)
             node.too_deep_bound = floor + (max(leaves, 1) + 1) * penalty
+    # Up to depth three the limit decides how the node is solved: by a sweep, by tables. A deeper node's children find
+    # limits of their own, from the floors of their own rows.
     node.useful_depth = depth if depth <= 3 else node.depth
     if depth > 2 and intervals_apply(levels, level, rules):
         node.to_try = 0
@@ -302,6 +309,8 @@ def enter(levels, level, rules, memory, counters, control, special):
                 node.too_deep_bound = min(node.too_deep_bound, floor + (max(leaves, 3) + 1) * penalty)
                 node.useful_depth = depth if depth <= 3 else node.depth
     node.to_try = 0
+    # A cutoff that is too high costs work and no truth: what is proved below it is proved. The parent's cut is refuted
+    # at ``enough`` already; what comes on top is for its neighbours.
     if depth == node.depth == 3 and level > 0 and control[SIMILAR] != 0 and node.best > node.cutoff:
         more = (node.best - node.cutoff) // MARGIN
         node.cutoff += more

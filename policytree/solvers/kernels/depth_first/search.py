@@ -96,7 +96,7 @@ from policytree.solvers.kernels.depth_two.similarity_bounds import (
 class Progress(NamedTuple):
     """State that the search keeps from one set of tables to the next."""
 
-    swept: Swept  # cuts of the last sweep
+    swept: Swept  # cuts of the last sweep: of one node, since those below a node of depth three are terminal
     keys: long_2d  # names of the sides of a feature's cuts
     counts: long_1d  # SOLVED, BATCH, NEEDED
 
@@ -130,6 +130,7 @@ def sweep_next(levels, level, tables, swept, keys, memory, control, special):
         return 0
     if not sweep(rows_below(rows, f), tables, levels.index[level], levels.ends[level], swept, batch, control, special):
         return -1
+    # Place h - 1 of a swept side is for at most h leaves. Depth two has four at most, and the other side has one.
     most = min(node.leaves - 1, 4) - 1
     for j in range(batch):
         t = swept.cuts[j]
@@ -179,6 +180,7 @@ def take_swept(levels, level, swept, j):
     node.tree_length = 3
     tree[0, 0] = levels.columns[level, node.feature]
     tree[0, 1] = levels.cuts[level, levels.offset[level, node.feature] + swept.cuts[j]]
+    # Sweeps know what the sides cost and not their trees, which ``core.rows.expand`` finds for the final tree alone.
     tree[1, 0] = OPEN - share
     tree[2, 0] = OPEN - min(node.leaves - share, 4)
 
@@ -204,6 +206,8 @@ def close_node(levels, level, memory):
     node = levels.nodes[level]
     if levels.nodes[level - 1].relaxed != 0:
         node.tree_length = 0  # the tree may break rules, so that its value is a bound
+    # Nothing below the cutoff: then the node's bound is the least of all there is: the best tree seen, all cuts that
+    # were refuted, and trees too deep to be searched. Below the cutoff ``best`` is exact: none of these costs less.
     if node.to_try > 0 and node.best >= node.cutoff:
         node.best = min(node.best, node.split_bound, node.too_deep_bound)
         node.tree_length = 0
@@ -310,7 +314,7 @@ def run_stack(level, levels, rules, max_cuts, tables, memory, progress, counters
                     j = best_swept(bounds, deep, swept, counts[BATCH], cutoff_of(node))
                     if j >= 0 and tables.exact != 0:
                         take_swept(levels, level, swept, j)
-                        continue
+                        continue  # its value is the cutoff now, so that the next look closes this cut
                     if j >= 0:
                         t = swept.cuts[j]
                     else:

@@ -89,7 +89,8 @@ class Levels(NamedTuple):
     inner_at: long_2d  # (levels, 4): for which cut each side's inner bounds hold (-1: none), and how much more than
     # needed each side is refuted by; see inherited_bounds.py
     context: long_2d  # (levels, words): the test groups that were paid for, as bits; see node_bounds.name_context
-    inner: long_4d  # (levels, 2, 2, places of the problem)
+    # Of either side of the node's last cut, for every cut (g, u) of it: its rows of code <= u, and the others.
+    inner: long_4d  # (levels, 2, 2, places of the problem); see inherited_bounds.py
 
 
 @kernel(inline="always")
@@ -198,6 +199,7 @@ def push_child(levels, level, side):
     elif node.leaves != UNLIMITED:
         child.leaves = node.share if side == LEFT_SIDE else node.leaves - node.share
     child.depth = node.useful_depth - 1
+    # A child that costs this much refutes the cut: with its other side, which costs ``other`` at least.
     child.enough = cutoff_of(node) - other
     # The exact value of a terminal child bounds more of the other cuts than a bound that only refutes the child.
     child.cutoff = INF if min(child.depth, child.leaves - 1) <= 2 else child.enough
@@ -216,6 +218,7 @@ def join_sides(levels, level, second_length):
     tree, first_tree, second_tree = levels.tree[level], levels.first_tree[level], levels.tree[level + 1]
     tree[0, 0] = levels.columns[level, node.feature]
     tree[0, 1] = levels.cuts[level, levels.offset[level, node.feature] + node.cut]
+    # Preorder: the left side's tree stands first, whichever side was solved first.
     at = 1 if node.right_first == 0 else 1 + second_length
     for i in range(node.first_length):
         tree[at + i, 0] = first_tree[i, 0]
@@ -246,6 +249,8 @@ def take_side(levels, level, rules, control):
         for i in range(length):
             levels.first_tree[level, i, 0] = levels.tree[level + 1, i, 0]
             levels.first_tree[level, i, 1] = levels.tree[level + 1, i, 1]
+    # Bounds of cuts must hold for every share of leaves. A side's value under a share bounds it only if no share gives
+    # the side more leaves.
     unshared = node.leaves == UNLIMITED or node.share == BOTH
     deep = deep_at(levels, level)
     cuts = levels.bins[level, node.feature] - 1

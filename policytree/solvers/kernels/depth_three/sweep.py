@@ -143,6 +143,7 @@ def split_cuts(cuts, n_cuts, row_ends, n, at_once):
         middle += 1
     if at_once and n_cuts <= CUTS_AT_ONCE:
         return n_cuts if row_ends[cuts[n_cuts - 1] + 1] <= n - row_ends[cuts[0] + 1] else 0
+    # In lanes a group of cuts costs the same whether it is full or not: the left side has whole groups, to the nearest.
     if at_once:
         return min((middle + CUTS_AT_ONCE // 2) // CUTS_AT_ONCE * CUTS_AT_ONCE, n_cuts)
     return middle
@@ -265,6 +266,7 @@ def sweep(rows, tables, index, row_ends, swept, n_cuts, control, special):
         m = middle if side == 0 else n_cuts - middle
         if m == 0:
             continue
+        # Nothing found yet: as dear as two forbidden leaves, which just fits four bytes.
         low[:m] = i4(2 * FORBIDDEN)
         high[:m] = i4(2 * FORBIDDEN)
         ends = np.empty(m + 1, np.int64)
@@ -304,6 +306,8 @@ def best_share(left, right, leaves):
     """Least value of both sides of a cut, and the left side's leaves, if together they may have ``leaves`` (>= 4)."""
     best = 4 * INF
     share = 0
+    # A side has four leaves at most. Where the right one is left more, one more for the left side costs nothing: such
+    # shares are passed over, but for four and four.
     for h in range(1, min(leaves, 5)):
         if leaves - h <= 4 or h == 4:
             v = left[h - 1] + right[min(leaves - h, 4) - 1]

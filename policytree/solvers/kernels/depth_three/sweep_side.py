@@ -195,6 +195,11 @@ def lane_pairs(rows, tables, growing, first, n, scratch, minimum, control):
             # Lane e is the table of cut e. A row that joins at cut e is added to the lanes e, e + 1, ... by masks, as
             # later cuts have it too: every row is read once for all lanes. The first cut of this group takes over all
             # rows of the groups before it.
+            #
+            #     lane                       0  1  2  3
+            #     a row that joins at cut 0  d  d  d  d
+            #                             1  .  d  d  d
+            #                             2  .  .  d  d
             for e in range(n):
                 for j in range(begin + (0 if e == 0 else parts[first + e]), begin + parts[first + e + 1]):
                     r = others.rows[j]

@@ -237,6 +237,10 @@ def move_by_multipliers(multipliers, scale, known, binding, n, moved):
     seen = len(moved)
     for i in range(len(moved)):
         moved[i] = 0.0
+    # A box adds its step to both ends of each of its runs; running sums then give every row the steps of its boxes:
+    #
+    #     a box of rows 2 to 4       0  0  s  0  0 -s
+    #     running sum                0  0  s  s  s  0
     for j in range(n):
         k = np.int64(binding[j])
         of_box = runs[first[k] : first[k + 1]]
@@ -251,7 +255,7 @@ def move_by_multipliers(multipliers, scale, known, binding, n, moved):
         moved[i] = here
         total += here * scale[i]
         unit += scale[i]
-    mean = total / unit
+    mean = total / unit  # without it the total would change
     for i in range(len(scale)):
         moved[i] = (moved[i] - mean) * scale[i]
     return seen
@@ -314,7 +318,7 @@ def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, w
     moved, running = work
     n = first_step(u, known, K, binding, vectors, running)
     violation, step, sums = vectors[0], vectors[1], vectors[2]
-    size = dot(violation, step, n)
+    size = dot(violation, step, n)  # squared violations, each over its box's norm: the diagonal preconditioner
     least = NOTHING * size
     seen = 0
     for taken in range(1, most + 1):

@@ -52,6 +52,8 @@ def open_in_witness(rows, reduced_costs, stack, s, everywhere, picked):
     """Pick the open rows of level s with positive reduced costs, in the witness or everywhere; returns how many."""
     index, numbers, row, column = stack.index[s], stack.numbers[s], rows.row, rows.column
     p1, p2, a1, a2 = numbers[FIRST_ROW], numbers[LAST_ROW], numbers[FIRST_COLUMN], numbers[LAST_COLUMN]
+    # Every row is written, and stays if n moves on: no branch to guess wrong, and ``picked`` has one place more than
+    # there are rows.
     n = 0
     for q in range(numbers[N_INSIDE] - numbers[N_BEFORE], numbers[N_ALL] - numbers[N_BEFORE]):
         i = index[q]
@@ -225,7 +227,7 @@ def make_part(rows, reduced_costs, stack, s, d, f, low, high):
             for g in range(F):
                 c = np.int64(all_codes[g, i])
                 inside &= (ends[g, INNER_LOW] <= c) & (c <= ends[g, INNER_HIGH])
-            to[q] = to[n_inside]
+            to[q] = to[n_inside]  # rows inside first: to[:n_inside]; those that are not move behind them
             to[n_inside] = i
             n_inside += inside
             p, a = row[i], column[i]

@@ -44,6 +44,9 @@ class _RunningSumCode(VectorCode):
             with self.loop(0, stride, self.lanes) as p:
                 at = self.at((a, stride), p)
                 x = self.load("inside", at)
+                # Sums of 1, 2, 4, then 8 neighbours:      a   b   c   d ...
+                #                           moved by 1     a  ab  bc  cd
+                #                           moved by 2     a  ab abc abcd
                 for k in (1, 2, 4):
                     x = b.add(x, self.shifted(x, k))
                 x = b.add(x, self.value(carried))
@@ -141,6 +144,7 @@ def fill_table(rows, reduced_costs, stack, s, scratch):
         i = index[q]
         inside[np.int64(cell[i])] += max(reduced_costs[i], 0)
     running_sums(inside, table, rows.width)
+    # ``inside`` is kept from level to level (enter_level), so that the open rows go out again.
     for q in range(n_inside, n_all):
         i = index[q]
         inside[np.int64(cell[i])] -= max(reduced_costs[i], 0)

@@ -230,6 +230,7 @@ def look_ahead(lists, bits, state, d):
         for k in range(first_open, s[N_PLACES]):
             j = scratch.order[k]
             t = j if bits is None else k
+            # A side is a leaf, whose cost ``up`` does not exceed, or it is split, which costs ``pair_low`` at least.
             low[j] = max(low[j], min(up[j], scratch.pair_low[v, t]))
             up[j] = max(low[j], min(up[j], scratch.pair_up[v, t]))
     note_best(path, d)
@@ -416,6 +417,8 @@ def search_subsets(lists, bits, state, cutoff, slack, most, counters, control):
         if bound < min(s[CUTOFF], s[BEST]) and goes_on and not full:
             low, up = path.low[d], path.up[d]
             side = wider_side(low, up, t)
+            # The side is left when its split's bound comes to the limit: then another split is weaker, or the set is
+            # refuted. Its cutoff is what the other side and the split leave of that.
             limit = min(min(s[CUTOFF], s[BEST]), max(two, bound) + slack)
             path.scalars[d + 1, CUTOFF] = limit - low[1 - side, t] - path.cost[d, t]
             descend(lists, bits, state, d, t, side)
@@ -423,6 +426,7 @@ def search_subsets(lists, bits, state, cutoff, slack, most, counters, control):
             fresh = True
             continue
         bound = min(bound, s[BEST])
+        # Also where the table counts as full: it has room for one set of every level (exact/subset_search.py).
         counters[KEPT] += keep(table, s[SET_KEY1], s[SET_KEY2], bound, s[BEST], s[SPLIT], True)
         if d == 0:
             return bound, s[BEST]

@@ -22,7 +22,7 @@ class Partition:
     worker: Any = None
 
 
-class Scheduler:
+class Partitions:
     """Partitions of the root features, and the workers that are free.
 
     Parameters
@@ -44,14 +44,14 @@ class Scheduler:
     """
 
     def __init__(self, features: list[int], shallow: bool, n_jobs: int, make_worker: Callable[[], Any]):
-        number = min(self.partitions_at(shallow), len(features))
-        self.partitions = [Partition(k, features[k :: self.partitions_at(shallow)]) for k in range(number)]
-        self.last_needed = len(self.partitions)
+        number = min(self.number_of(shallow), len(features))
+        self._all = [Partition(k, features[k :: self.number_of(shallow)]) for k in range(number)]
+        self.last_needed = len(self._all)
         self._shallow, self._n_jobs, self._make_worker = shallow, n_jobs, make_worker
         self._free: list[Any] = []
 
     @staticmethod
-    def partitions_at(shallow: bool) -> int:
+    def number_of(shallow: bool) -> int:
         """Partitions of a search, if there are as many root features."""
         return SWEEP_PARTITIONS if shallow else PARTITIONS
 
@@ -68,9 +68,9 @@ class Scheduler:
             return result
 
         if self._n_jobs == 1:  # a pool would cost small searches half of their time
-            return [run_one(partition) for partition in self.partitions]
+            return [run_one(partition) for partition in self._all]
         with ThreadPoolExecutor(self._n_jobs) as pool:
-            return list(pool.map(run_one, self.partitions))
+            return list(pool.map(run_one, self._all))
 
     def _free_worker(self) -> Any:
         try:
