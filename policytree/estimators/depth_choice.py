@@ -164,6 +164,16 @@ class DepthChoice(Shown):
         return None if self.columns is None else self.columns.loc[self.columns["stable"], "column"].tolist()
 
     @property
+    def in_words(self) -> str:
+        """Name the columns that the tree may ask about, the share of trees that did beside those below nine of ten."""
+        assert self.columns is not None
+        stable = self.columns[self.columns["stable"]]
+        return ", ".join(
+            f"{name}{'' if share >= RECURS else f' (in {100 * share:.0f} of 100)'}"
+            for name, share in zip(stable["column"], stable["share"], strict=True)
+        )
+
+    @property
     def max_depth(self) -> int | None:
         """The depth that was chosen."""
         return self.table.loc[self.table["chosen"], "max_depth"].item()
@@ -175,13 +185,16 @@ class DepthChoice(Shown):
 
     def __str__(self) -> str:
         depths = self.table["max_depth"].tolist()
-        leaves = "" if self.leaves is None else f" and at most {self.max_leaf_nodes} leaves"
-        if self.stable_columns is not None:
-            leaves += f" that ask about {' or '.join(self.stable_columns)} only"
-        return (
-            f"depth {self.max_depth} of {depths[0]} to {depths[-1]}{leaves}, chosen by {self.n_folds}-fold "
-            f"cross-validated value, {self.n_repeats} times"
+        text = (
+            f"depth {self.max_depth} of {depths[0]} to {depths[-1]}, chosen by {self.n_folds}-fold cross-validated "
+            f"value, {self.n_repeats} times"
         )
+        if self.stable_columns is not None:
+            text += (
+                f"; at most {self.max_leaf_nodes} leaves that ask about {' or '.join(self.stable_columns)} only, by "
+                f"the trees of {STABLE_REPEATS} times {self.n_folds} folds"
+            )
+        return text
 
 
 def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
@@ -192,7 +205,8 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     Covariates keep at most 32 values, and the smallest leaves shrink with the rows. The best treatment for all is
     chosen, and judged, on all rows, which flatters it: a tree has to gain more than a standard error over it. Among
     trees, the smallest is taken that is within half a standard error of the best. Where ``max_leaf_nodes`` is "auto",
-    trees of that depth on the folds of four repetitions say which columns are stable: those that nine of ten ask about.
+    trees of that depth on the folds of four repetitions say which columns are stable: those that nine of ten ask about
+    or, where there are none, the one that most ask about.
     Trees that ask about no others are then judged in the same folds by their number of leaves, and the fewest leaves
     are taken that are within a quarter of a standard error of the best of them.
 
@@ -210,7 +224,8 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     Raises
     ------
     InputError
-        If there are fewer than two rows or clusters, or no tree keeps to budget and shares.
+        If there are fewer than two rows or clusters, or no tree keeps to budget and shares; with the fewest leaves, if
+        none does that asks about stable columns only.
     KeyboardInterrupt
         On Ctrl-C: there is no tree yet.
     """
@@ -249,7 +264,13 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     choice = replace(choice, columns=columns)
     stable = clone(estimator).set_params(split_features=choice.stable_columns)
     stable.encoder_, stable.treatments_ = estimator.encoder_, estimator.treatments_
-    return replace(choice, leaves=_fewest_leaves(stable, rows, choice.max_depth, price, plans))
+    try:
+        return replace(choice, leaves=_fewest_leaves(stable, rows, choice.max_depth, price, plans))
+    except InputError as error:
+        raise InputError(
+            f"max_leaf_nodes='auto' lets trees ask only about {' or '.join(choice.stable_columns or ())}, and then: "
+            f"{error} Or give max_leaf_nodes a number."
+        ) from error
 
 
 def _stable_columns(

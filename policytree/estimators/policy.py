@@ -70,9 +70,9 @@ class PolicyTree(_FittedPolicy):
         gain no more than by chance are left out.
     max_leaf_nodes : int, "auto" or None, default None
         Largest number of leaves. "auto", with ``max_depth="auto"``: trees of the chosen depth ask only about stable
-        columns, those that nine of ten trees of cross-validation's folds ask about, and have the fewest leaves whose
-        cross-validated value is within a quarter of a standard error of the best. Half as many splits are then on
-        noise (``benchmarks/simplest_rule.py``).
+        columns, those that nine of ten trees of cross-validation's folds ask about (or the one that most do), and have
+        the fewest leaves whose cross-validated value is within a quarter of a standard error of the best. Half as many
+        splits are then on noise (``benchmarks/simplest_rule.py``).
     min_samples_leaf : int, default 1
         Smallest number of rows in a leaf.
     min_samples_per_treatment : int, default 0

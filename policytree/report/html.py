@@ -62,8 +62,11 @@ def _environment() -> Environment:
 
 
 def shown(text: str) -> Markup:
-    """A text that is safe in a page: hidden characters are written out, markup is escaped, the direction is kept."""
-    escaped = str(escape(visible(str(text))))
+    """A text that is safe in a page: hidden characters are written out, markup is escaped, the direction is kept.
+
+    No line ends beside an equals sign: "died = 1" stays whole.
+    """
+    escaped = str(escape(visible(str(text)))).replace(" = ", "\u00a0=\u00a0")
     return Markup(set_apart(escaped, lambda words: f"<bdi>{words}</bdi>"))
 
 

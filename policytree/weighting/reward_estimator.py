@@ -452,7 +452,8 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         Raises
         ------
         InputError
-            If the method is unknown, or the fit is not one of doubly robust rewards of everybody.
+            If the method is unknown, the fit is not one of doubly robust rewards of everybody, or these are not its
+            rows in its order.
 
         Examples
         --------
@@ -472,7 +473,13 @@ class RewardEstimator(NuisancePictures, NestedParameters):
             return other.fit(data).rewards_
         if self.regression_ is None or self.propensity_ is None or self.offers_ is not None or data.study is not None:
             raise InputError("Rewards by another method come from a fit with method='dr', without offers and target.")
-        observed = completed(data.arrays(), self._completed)
+        observed = data.arrays()
+        known = np.isfinite(observed.y)
+        if not observed.index.equals(self.rewards_.index) or (observed.y != self._completed)[known].any():
+            raise InputError(
+                "Rewards by another method are those of the rows of the fit; pass its study, rows unmoved."
+            )
+        observed = completed(observed, self._completed)
         regression = self.regression_.to_numpy()
         if self.models_regression_ is not None and not scheme.needs_propensity:
             Z = self.covariates_.matrix(data.X, data.W, data.n)

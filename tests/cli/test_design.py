@@ -497,7 +497,7 @@ def test_the_fewest_leaves_are_chosen_on_request(csv, tmp_path):
     assert code == 0, err
     assert from_json((tmp_path / "out" / "tree.json").read_text()).n_leaves == 2
     text = flat((tmp_path / "out" / "report.txt").read_text())
-    assert "and at most 2 leaves that ask about" in text
+    assert "; at most 2 leaves that ask about" in text
     assert "the fewest whose value is within a quarter of a standard error" in text
     assert "The tree asks only about stable columns, those that recur in nine of ten trees" in text
     refused(design(csv, tmp_path / "no", "--max-depth", "1", "--max-leaf-nodes", "auto"), "goes with --max-depth auto")

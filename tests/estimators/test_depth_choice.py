@@ -146,7 +146,9 @@ def test_the_fewest_leaves_within_the_error_of_the_best_are_taken():
     assert table["max_leaf_nodes"].tolist() == [2, 3, 4]
     within = table["behind"] <= 0.25 * table["standard_error"]
     assert table["chosen"].tolist() == [False, True, False] and within.tolist()[:2] == [False, True]
-    assert "depth 2 of 0 to 3 and at most 3 leaves that ask about x0 or x1 only, chosen by" in str(tree.depth_choice_)
+    text = str(tree.depth_choice_)
+    assert text.startswith("depth 2 of 0 to 3, chosen by 5-fold cross-validated value, 2 times; at most 3 leaves that")
+    assert text.endswith("ask about x0 or x1 only, by the trees of 4 times 5 folds")
     plain = PolicyTree(max_depth=2, max_leaf_nodes=3).fit(X, rewards)
     assert plain.objective_value_ == tree.objective_value_
     assert depth_choice.of_chosen_size(tree).get_params()["max_leaf_nodes"] == 3
@@ -172,13 +174,37 @@ def test_columns_that_do_not_recur_are_not_asked_about():
     assert set(free.feature_names_in_[free.tree_.used_features]) - set(stable), "its best tree asks about noise"
     held = PolicyTree(**size, split_features=stable).fit(X, rewards)
     assert tree.objective_value_ == held.objective_value_ < free.objective_value_
-    assert f"leaves that ask about {' or '.join(stable)} only, chosen by" in str(tree.depth_choice_)
+    assert f"leaves that ask about {' or '.join(stable)} only, by the trees of" in str(tree.depth_choice_)
     assert depth_choice.of_chosen_size(tree).split_features == stable
     alone = PolicyTree("auto", max_leaf_nodes="auto", split_features=["b", "c"], random_state=0).fit(X, rewards)
     assert alone.max_depth_ == 0 or set(alone.depth_choice_.stable_columns) <= {"b", "c"}
     rewards[:, 1] += effect
     roots = PolicyTree("auto", max_leaf_nodes="auto", root_feature=["a", "h"], random_state=0).fit(X, rewards)
     assert roots.depth_choice_.stable_columns == ["a", "b", "h"], "what a search may begin with stays"
+
+
+def test_the_column_that_recurs_most_is_stable_and_its_share_is_said():
+    """Four columns say nearly the same, so that none is asked about by nine of ten trees."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=150)
+    X = pd.DataFrame({name: common + 0.25 * rng.normal(size=150) for name in "abcd"})
+    rewards = np.column_stack([np.zeros(150), 0.9 * np.sign(common)]) + rng.normal(size=(150, 2))
+    choice = PolicyTree("auto", max_leaf_nodes="auto", random_state=0).fit(X, rewards).depth_choice_
+    (name,) = choice.stable_columns
+    share = choice.columns.set_index("column")["share"][name]
+    assert share == choice.columns["share"].max() < 0.9
+    assert choice.in_words == f"{name} (in {100 * share:.0f} of 100)"
+
+
+def test_constraints_that_stable_columns_cannot_keep_are_said_to_be_theirs(monkeypatch):
+    X, rewards = three_leaves(300, 3)
+
+    def none_keeps(*given):
+        raise InputError("No tree keeps to all constraints.")
+
+    monkeypatch.setattr(depth_choice, "_fewest_leaves", none_keeps)
+    with pytest.raises(InputError, match=r"lets trees ask only about x0 or x1, and then: No tree .* a number"):
+        PolicyTree("auto", max_leaf_nodes="auto", random_state=0).fit(X, rewards)
 
 
 def test_leaves_are_chosen_only_where_a_tree_is():

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from policytree.report.content import Content, Facts, Section
-from policytree.report.html import TEMPLATES
+from policytree.report.content import Content, Facts, Section, Words
+from policytree.report.html import TEMPLATES, to_html
 from policytree.report.text import to_text
 from tests.report.studies import ARMS, EVIL, LONG
 
@@ -107,6 +107,12 @@ def test_the_scripts_tree_cannot_leave_its_element(page):
     assert set(tree) == {"root", "scales", "ranges", "caution"} and "question" in tree["root"]
     (prices,) = program["prices"]
     assert {len(moments["mean"]) for moments in prices["rules"].values()} == {1 + len(ARMS)}, "nobody's own numbers"
+
+
+def test_no_line_of_the_page_ends_beside_an_equals_sign():
+    content = Content("People with died = 1", "", (Section("verdict", "Verdict", (Words("died = 1"),)),))
+    html = to_html(content)
+    assert "died\u00a0=\u00a01</h1>" in html and "died\u00a0=\u00a01</p>" in html
 
 
 def test_large_numbers_stand_in_the_text_at_any_width():

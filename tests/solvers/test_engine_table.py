@@ -15,7 +15,8 @@ from policytree.solvers.core import compilation
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.exact import direct, engines
 from policytree.solvers.exact.direct import solve_direct
-from policytree.solvers.exact.engine_table import ENGINES, SWITCHES, Case, engines_for, kernels_of
+from policytree.solvers.exact.engine_table import ENGINES, SWITCHES, Case, EngineLine, engines_for, kernels_of
+from policytree.solvers.kernels.base.layout import INF
 
 EXTENSIONS = Path(__file__).resolve().parents[2] / "docs" / "extensions"
 
@@ -119,6 +120,35 @@ def test_a_search_loads_the_other_version_of_subsets(monkeypatch, rng):
     solution = solve_direct(given)
     assert loaded == [(compilation.SUBSETS, "lists")]
     assert (solution.objective, solution.lower_bound) == (expected.objective, expected.lower_bound)
+
+
+def test_a_bound_is_told_of_no_depth_that_was_not_searched(monkeypatch, rng):
+    """Where errors are few and free, depth three is left out: no bound may take it for proved."""
+    told, searched = [], [2]
+
+    class Recorder:
+        counter = "recorded"
+
+        def __init__(self, run):
+            pass
+
+        def pays(self, seconds):
+            return True
+
+        def work(self, best, tree, depth, seconds):
+            told.append((depth, max(searched)))
+            return -INF
+
+    of_case, search = direct.engines_for, engines.DepthEngine._search
+    recorder = EngineLine("recorder", "solvers", "", "", bound=Recorder)
+    monkeypatch.setattr(direct, "engines_for", lambda case: [*of_case(case), recorder])
+    monkeypatch.setattr(engines.DepthEngine, "_search", lambda own, depth: search(own, depth) or searched.append(depth))
+    X = rng.integers(0, 12, size=(400, 4)).astype(float)
+    y = ((X[:, 0] > 5) ^ (X[:, 1] > 5)).astype(float)
+    y[:4] = 1 - y[:4]
+    solve_direct(Problem(bin_matrix(X), np.column_stack([y, 1 - y]), 0.0, 4))
+    assert 3 not in searched and 4 in searched, "else this test says nothing"
+    assert told and all(depth <= proved for depth, proved in told)
 
 
 GATES = SizeGates(

@@ -267,6 +267,11 @@ def test_one_fit_has_the_rewards_of_every_method(method, rng):
     both = RewardEstimator("linear", "logit", **settings).fit(study)
     alone = RewardEstimator("auto" if method == "matching" else "linear", "logit", method=method, **settings).fit(study)
     np.testing.assert_allclose(both.rewards_by(method, study), alone.rewards_, rtol=1e-9)
+    if method == "ipw":
+        for rows in (slice(None, None, -1), slice(None, None, 2)):
+            others = StudyData.of(Y[rows], T[rows], X=X[rows])
+            with pytest.raises(InputError, match="those of the rows of the fit"):
+                both.rewards_by(method, others)
     with pytest.raises(InputError, match="fit with method='dr'"):
         RewardEstimator("linear", method="regression", random_state=0).fit(study).rewards_by("ipw", study)
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
+from threadpoolctl import threadpool_limits
 
 from policytree import RewardEstimator
 from policytree.model_selection.folds import make_folds
@@ -329,8 +330,13 @@ def test_weights_where_scipy_goes_round_in_circles(rng, monkeypatch):
 
 
 def test_a_learner_of_few_columns_uses_one_thread():
-    threads = one_blas_thread(lambda: {each["num_threads"] for each in stacking._blas().info()})
-    assert threads() == {1}
+    def threads():
+        return {each["num_threads"] for each in stacking._blas().info()}
+
+    with threadpool_limits(2, user_api="blas"):  # tests have one thread to begin with
+        if threads() != {2}:
+            pytest.skip("This library of linear algebra has one thread.")
+        assert one_blas_thread(threads)() == {1}
 
 
 def test_threads_that_overlap_leave_the_number_of_threads_as_it_was(monkeypatch):

@@ -116,6 +116,16 @@ class Validation:
         estimates = [mean_estimate(values, **options) for values in scores]
         return repeated_estimate(estimates, folds, value_factor(folds, len(estimates)))
 
+    @property
+    def caution(self) -> str:
+        """What intervals of learnt rules lack, as a clause; "" where they cover as stated.
+
+        One cross-fitting does not show how the rules of its folds depend on each other's rows
+        (``benchmarks/results/coverage.md``). One treatment for everybody depends on no row.
+        """
+        once = self.kind == REPEATED and len(self.plans) == 1
+        return "intervals of learnt rules cover about 90 % where 95 % are stated" if once else ""
+
     def describe(self, n_done: int) -> str:
         """Describe the validation in words."""
         folds = self.plans[0].n_folds
@@ -125,8 +135,8 @@ class Validation:
         if self.kind == SPLIT:
             judging, rows = len(self.judged()), len(self.plans[0].fold)
             return f"a single split: {judging:,} rows judge a rule learnt from the other {rows - judging:,}"
-        if len(self.plans) == 1:
-            return f"cross-fitting over {folds} folds, once (such intervals cover about 90 % where 95 % are stated)"
+        if self.caution:
+            return f"cross-fitting over {folds} folds, once ({self.caution})"
         early = f" (of at most {len(self.plans)}: more would hardly change them)" if n_done < len(self.plans) else ""
         return f"cross-fitting over {folds} folds, repeated {n_done} times{early}"
 

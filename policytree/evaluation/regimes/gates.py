@@ -18,7 +18,7 @@ from policytree.weighting.study_data import StudyData
 
 
 def regime_gates(course: Course, stages: Sequence[Stage], direction: str | None) -> tuple[Gate, ...]:
-    """Direction, assignment, given chances of every decision, and whether people are enough to estimate others.
+    """Direction, assignment, stated probabilities of every decision, and whether people are enough to estimate others.
 
     Parameters
     ----------

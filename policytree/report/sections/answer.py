@@ -48,7 +48,7 @@ def verdict_section(material: Material) -> Section:
     told = Told(
         verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
         f"{values.size()} of {study.about.source or 'the study'}", study.met, values.further,
-        not gives_all_the_same(material), given, tuple(cautions),
+        not gives_all_the_same(material), given, tuple(cautions), values.validation.caution,
     )  # fmt: skip
     return Section("verdict", "Verdict", (Words(verdict.proposal, "lead"), *first_screen(told, broken)))
 

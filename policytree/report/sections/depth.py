@@ -51,8 +51,8 @@ def depth_section(material: Material) -> Section | None:
     )
     if choice.leaves is not None:
         words += (
-            " The tree asks only about stable columns, those that recur in nine of ten trees of cross-validation: "
-            f"{', '.join(choice.stable_columns)}. Of such trees, those with at most {choice.max_leaf_nodes} leaves "
-            "were chosen: the fewest whose value is within a quarter of a standard error of the best."
+            " The tree asks only about stable columns, those that recur in nine of ten trees of cross-validation or "
+            f"most often: {choice.in_words}. Of such trees, those with at most {choice.max_leaf_nodes} leaves were "
+            "chosen: the fewest whose value is within a quarter of a standard error of the best."
         )
     return Section("depth", "How deep?", (Words(words), picture, about))

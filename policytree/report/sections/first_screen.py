@@ -43,6 +43,8 @@ class Told:
         Treatments that this tree gives; empty where there is one tree per stage.
     cautions : tuple of str
         Of the proposal, which as a whole may be supported: clauses, each said in full below the light.
+    coverage : str
+        What intervals of learnt rules lack, as a clause; "" where they cover as stated.
     """
 
     verdict: Verdict
@@ -55,6 +57,7 @@ class Told:
     asks: bool
     given: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    coverage: str = ""
 
 
 def first_screen(told: Told, broken: Sequence[Words] = ()) -> list[Block]:
@@ -70,7 +73,8 @@ def _strength(told: Told) -> list[Words]:
     weakest = [gate for gate in verdict.gates if gate.state == verdict.strength]
     if verdict.strength == SUPPORTED:
         text = f"{state}{', if the assumption below holds' if verdict.assumption else ''}."
-        remains = f"{capitalised('; '.join(told.cautions))} (see below). " if told.cautions else ""
+        cautions = [*told.cautions, *_coverage(told)]
+        remains = f"{capitalised('; '.join(cautions))} (see below). " if cautions else ""
         against = "the proposal as a whole" if remains else "it"
         text += f" {remains}Nothing speaks against {against}: {reasons}." if reasons else f" {remains}".rstrip()
         if verdict.gain is None and verdict.reason is not Reason.STATUS_QUO_BETTER:
@@ -83,26 +87,32 @@ def _strength(told: Told) -> list[Words]:
     return said
 
 
+def _coverage(told: Told) -> list[str]:
+    """What the proposal's intervals lack: those of a learnt rule, and of no other."""
+    return [told.coverage] if told.coverage and told.verdict.use_tree else []
+
+
 def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     """Who changes treatment and what that brings, in numbers."""
     verdict, amounts, outcome = told.verdict, told.amounts, told.about.outcome
     gain, pairs = verdict.gain, []
     assert gain is not None
     about = f"people with {told.met}" if amounts.people else f"{amounts.unit or outcome} per person"
-    if verdict.changed is not None:
-        pairs.append((_change(told, gain.rule, gain.over), f"{100 * verdict.changed:.0f} of 100"))
+    rivalled, share = _has_rival(verdict), _share(verdict.changed)
+    if share and not rivalled:
+        pairs.append((_change(told, gain.rule, gain.over), share))
     size, interval = amounts.parts(gain)
     how = "; allows for the choice among rules" if gain.adjusted else ""
     before = "" if gain.gross is None else f", net of costs; before costs {amounts.text(gain.gross)}"
-    pairs.append((f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}", size))
-    if _has_rival(verdict):
-        best = verdict.against_best
-        if verdict.other_than_best is not None and best.best != gain.over:
-            pairs.append((_change(told, gain.rule, best.best), f"{100 * verdict.other_than_best:.0f} of 100"))
+    who = f"; {share} {_change(told, gain.rule, gain.over)}" if share and rivalled else ""
+    pairs.append((f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}{who}", size))
+    if rivalled:
+        best, share = verdict.against_best, _share(verdict.other_than_best)
+        who = f"; {share} {_change(told, gain.rule, best.best)}" if share and best.best != gain.over else ""
         known = f"the best {verdict.words.single}{f' by its estimate{others}' if (others := _others(verdict)) else ''}"
         size, interval = amounts.parts(best)
         shown = "" if best.better else "; not shown better"
-        pairs.append((f"{about} than {over_words(best.best)}, {known} ({interval}{shown})", size))
+        pairs.append((f"{about} than {over_words(best.best)}, {known} ({interval}{shown}){who}", size))
     for further, means in told.further.items():
         if gain.rule in means and gain.over in means:
             mine, theirs = means[gain.rule], means[gain.over]
@@ -111,6 +121,11 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
             other = f"{theirs.value:,.{digits}f} {_under(gain.over, verdict)}"
             pairs.append((f"mean {further} under the rule ({interval}); {other}", f"{mine.value:,.{digits}f}"))
     return tuple(pairs)
+
+
+def _share(part: float | None) -> str:
+    """A share of people; "" if it is not known."""
+    return "" if part is None else f"{100 * part:.0f} of 100"
 
 
 def _has_rival(verdict: Verdict) -> bool:
@@ -180,7 +195,7 @@ def _overturned(told: Told) -> str:
     size += f" with {told.met}" if amounts.people else f"{of_outcome} per person"
     harms = "other harms" if about.costs else "other harms, or costs,"
     hidden = "; a hidden confounder (see Hidden confounding)" if verdict.assumption else ""
-    limit = f"the gain's lower limit against {rule_words(over)}"
+    limit = "; ".join([f"the gain's lower limit against {rule_words(over)}", *_coverage(told)])
     return f"{harms} that weigh as much as {size} ({limit}); people unlike those studied{hidden}"
 
 
@@ -209,8 +224,11 @@ def _in_short(told: Told) -> tuple[tuple[str, str], ...]:
         pairs[f"best {verdict.words.single}"] = _named(verdict)
     if not verdict.use_tree and verdict.reason is not Reason.UNCLEAR:
         if best.lower == best.upper == 0.0:
-            again = "learnt again without some of the people, it gives everybody that treatment"
-            pairs[f"a {verdict.words.short}"] = again if told.asks else f"asks nothing: {again}"
+            again = "learnt again without some of the people, "
+            if told.asks:
+                pairs[f"a {verdict.words.short}"] = f"{again}it gives everybody that treatment"
+            else:
+                pairs["checked"] = f"{again}the advice is the same"
         else:
             how = "better" if best.better else "worse" if best.worse else "not shown better"
             pairs[f"a {verdict.words.short}"] = f"{how} than the best {verdict.words.single}: {amounts.text(best)}"

@@ -96,12 +96,11 @@ def unsure_people(material: Material) -> tuple[str, str] | None:
     inside, n = int(np.isin(leaves, list(fragile)).sum()), len(leaves)
     clause = f"unsure for {inside:,} of {n:,} rows"
     advice = {action_label(material.tree, leaf) for leaf in fragile}
-    what, of = (min(advice), "") if len(advice) == 1 else ("the named treatment", " of each leaf")
-    most = "at most " * (len(fragile) > 1) + f"{100 * max(fragile.values()):.0f}"
+    named = f", {min(advice)}," if len(advice) == 1 else ""
+    most = f"{'only' if len(fragile) == 1 else 'at most'} {100 * max(fragile.values()):.0f} times in 100"
     why = (
-        f"{counted(len(fragile), 'leaves')}, hatched in the tree): {what} is the rule's advice from all data. Learnt "
-        f"again without some of the people, the rule gave most{of or ' of them'} {what if not of else 'the same'} only "
-        f"{most} times in 100: treat it as open."
+        f"{counted(len(fragile), 'leaves')}, hatched in the tree): the rule's advice on all data{named} came again "
+        f"{most} when it was learnt without some of the people. Treat it as open."
     )
     return clause, f"{capitalised(clause)} ({why}"
 

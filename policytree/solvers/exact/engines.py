@@ -69,12 +69,16 @@ class Ahead:
     Attributes
     ----------
     depth : int
-        Trees of less depth are proved to be no better than the incumbent.
+        Of the trees that are searched next.
+    proved : int
+        Trees down to this depth are proved to be no better than the incumbent. It may be less than ``depth - 1``: a
+        search that hopes for nothing from a depth begins with the next one.
     seconds : float
         What that search may take, in seconds of work.
     """
 
     depth: int
+    proved: int
     seconds: float
 
     def rate(self, seconds: float) -> float:
@@ -189,7 +193,7 @@ class BoundEngine(Engine):
     def advance(self, ahead: Ahead) -> None:
         """Raise the bound of all trees that are not searched yet."""
         self.depth = ahead.depth
-        self.run.improve(self.bound, ahead.depth - 1, ahead.seconds)
+        self.run.improve(self.bound, ahead.proved, ahead.seconds)
 
 
 class DualEngine(Engine):
@@ -230,7 +234,7 @@ class DualEngine(Engine):
         """Bound all trees of this depth and deeper ones."""
         run, self.depth = self.run, ahead.depth
         self.duals = self.duals or RowDuals(run.node, run.clock, run.gates)
-        run.improve(self.duals, ahead.depth - 1, self.seconds(ahead))
+        run.improve(self.duals, ahead.proved, self.seconds(ahead))
         self.slow, self.promising = self.duals.slow, self.duals.waited < PATIENCE
         run.report()
 
@@ -376,8 +380,9 @@ class DepthEngine(Engine):
         self.seconds = work_units.DEPTH_TWO if run.any_root else 0.0
 
     def ahead(self, depth: int) -> Ahead:
-        """The search of the next depth, with what it may take."""
-        return Ahead(depth, work_units.of_next_depth(self.run.node, self.seconds))
+        """The search of the next depth, with what it may take; depth two is proved, unless roots are given."""
+        proved = self.depth or (2 if self.run.any_root else 0)
+        return Ahead(depth, proved, work_units.of_next_depth(self.run.node, self.seconds))
 
     def rate(self, ahead: Ahead) -> float:
         """The least: it may take all the seconds, and shallow depths end no search without a limit of depth."""

@@ -87,7 +87,9 @@ def verdict_section(material: RegimeMaterial) -> Section:
     verdict = replace(values.verdict, in_words=material.in_words)
     asks = any(tree.node_count > 1 for _, tree in material.trees)
     outcome = f"{material.aim_value}, summed over all stages; {material.better} is better"
-    told = Told(verdict, material.amounts, about, outcome, judged, about.outcome, {}, asks)
+    told = Told(
+        verdict, material.amounts, about, outcome, judged, about.outcome, {}, asks, coverage=values.validation.caution
+    )
     picture = picture_of_values(values, material.value, about.unit, None)
     blocks = [Words(verdict.proposal, "lead"), *first_screen(told), picture]
     return Section("verdict", "Verdict", (*blocks, Facts(tuple(facts))) if facts else tuple(blocks))

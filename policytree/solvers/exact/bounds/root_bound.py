@@ -22,7 +22,10 @@ class RootBound(Protocol):
     counter: str
 
     def pays(self, seconds: float) -> bool:
-        """Whether to work on it beside a search of so many seconds (of a usual machine, see ``core.work_units``)."""
+        """Whether to work on it beside a search of so many seconds (of a usual machine, see ``core.work_units``).
+
+        False once it was worked on: subsets ask after every slice of theirs, and give it a turn each time it is true.
+        """
 
     def work(self, best: int, tree: Splits, depth: int, seconds: float) -> int:
         """Work on the bound; return what all trees deeper than ``depth`` cost at least, -INF if nothing is known.
