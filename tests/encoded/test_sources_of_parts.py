@@ -198,3 +198,16 @@ def test_files_without_row_groups_have_no_rows(tmp_path):
         pass
     with pytest.raises(InputError, match="no rows"):
         DaskOptimalTreeClassifier().fit(to_learn(str(path), ["x"], y="y"))
+
+
+def test_parts_whose_kinds_differ_are_named():
+    """Parts without any value agree with all others."""
+    parts = [(f"partition {k}", {"x": type_}) for k, type_ in enumerate((pa.null(), pa.int64(), pa.string()))]
+    assert sources.common_kinds(parts[:1], ["x"], "", "convert it") == {"x": sources.UNKNOWN}
+    assert sources.common_kinds(parts[:2], ["x"], "", "convert it") == {"x": sources.NUMBER}
+    with pytest.raises(
+        InputError, match=r"^Column 'x' holds numbers in partition 1 and text in partition 2; convert it"
+    ):
+        sources.common_kinds(parts, ["x"], "", "convert it")
+    with pytest.raises(InputError, match=r"^Column 'x' of X has type list.*; turn it into numbers or text"):
+        sources.common_kinds([("a file", {"x": pa.list_(pa.int64())})], ["x"], " of X", "convert it")

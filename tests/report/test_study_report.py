@@ -79,6 +79,7 @@ def test_sections_stand_in_their_order_and_say_what_the_results_say(hostile):
     words, *tables = (block for block in content.section("tree").blocks if isinstance(block, Table))
     assert not words.numbers, "the leaves in words"
     leaves = next(table for table in tables if table.numbers)
+    assert [row[1] for row in words.rows] == [row[1] for row in leaves.rows], "a leaf's treatment stands with its path"
     assert [row["n"] for row in leaves.numbers] == honest.leaves["n", ""].tolist()
     assert [row[5] for row in leaves.rows] == honest.leaves["second_best", ""].tolist()
     assert content.section("heterogeneity").blocks[0].text == str(test)
