@@ -257,15 +257,16 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
         "chosen": np.arange(len(possible)) == chosen,
     }  # fmt: skip
     choice = DepthChoice(pd.DataFrame(table), plans[0].n_folds, REPEATS, float(price))
-    if estimator.max_leaf_nodes != AUTO or not choice.max_depth:
+    depth = choice.max_depth
+    if estimator.max_leaf_nodes != AUTO or not depth:
         return choice
     plans += [_folds(rows, rng) for _ in range(STABLE_REPEATS - REPEATS)]
-    columns = _stable_columns(estimator, rows, choice.max_depth, price, plans)
+    columns = _stable_columns(estimator, rows, depth, price, plans)
     choice = replace(choice, columns=columns)
     stable = clone(estimator).set_params(split_features=choice.stable_columns)
     stable.encoder_, stable.treatments_ = estimator.encoder_, estimator.treatments_
     try:
-        return replace(choice, leaves=_fewest_leaves(stable, rows, choice.max_depth, price, plans))
+        return replace(choice, leaves=_fewest_leaves(stable, rows, depth, price, plans))
     except InputError as error:
         raise InputError(
             f"max_leaf_nodes='auto' lets trees ask only about {' or '.join(choice.stable_columns or ())}, and then: "

@@ -44,7 +44,7 @@ def verdict_section(material: Material) -> Section:
         cautions.append(unsure[0])
         broken.append(Words(unsure[1], "warning"))
     tree = material.tree
-    given = tuple(sorted({action_label(tree, leaf) for leaf in np.flatnonzero(tree.is_leaf)}))
+    given = tuple(sorted({action_label(tree, int(leaf)) for leaf in np.flatnonzero(tree.is_leaf)}))
     told = Told(
         verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
         f"{values.size()} of {study.about.source or 'the study'}", study.met, values.further,
