@@ -13,7 +13,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from policytree import DRPolicyTree, Study, StudyReport, cross_val_policy_value
 from policytree.evaluation import policy_stability
 from policytree.evaluation.policy_value.given_effects import given_effects
-from policytree.evaluation.policy_value.verdict import TREE_WORDS
 from policytree.report.amounts import Amounts
 from policytree.report.content import Facts, Table, Words
 from policytree.report.sections.first_screen import _needed
@@ -62,16 +61,16 @@ def test_one_effect_has_one_number_and_people_needed_are_those_who_change(trial)
     assert f"95% CI {-100 * gain.upper:.1f} to {-100 * gain.lower:.1f}" in against, "counted as the word counts"
     number, fewest, most = (int(np.ceil(changed / -each)) for each in (gain.value, gain.lower, gain.upper))
     assert facts["number needed to treat"] == (
-        f"{number} people who change treatment, for one fewer with relapse = 1 (95% CI {fewest} to {most})"
+        f"{number} people who change, against placebo for everybody (95% CI {fewest} to {most})"
     )
 
 
 def test_people_needed_are_rounded_up():
     """The example of the Cochrane Handbook 5.1, 12.5.4.1: a difference of .12 needs 9 people, one of .22 needs 5."""
-    gain = SimpleNamespace(value=-0.12, lower=-0.22, upper=-0.08)
-    verdict = SimpleNamespace(words=TREE_WORDS, changed=1.0)
-    told = SimpleNamespace(verdict=verdict, amounts=Amounts(True, "", 0.95), met="relapse")
-    assert _needed(told, gain) == "9 people who change treatment, for one fewer with relapse (95% CI 5 to 13)"
+    gain = SimpleNamespace(value=-0.12, lower=-0.22, upper=-0.08, over="always placebo")
+    verdict = SimpleNamespace(changed=1.0)
+    told = SimpleNamespace(verdict=verdict, amounts=Amounts(True, "", 0.95))
+    assert _needed(told, gain) == "9 people who change, against placebo for everybody (95% CI 5 to 13)"
     verdict.changed, gain.value = 0.6, -0.1  # 0.6 / 0.1 is 5.999..., and 0.27 / 0.03 is 9.000...02
     assert _needed(told, gain).startswith("6 people")
     verdict.changed, gain.value = 0.27, -0.03
@@ -97,7 +96,7 @@ def test_a_tree_is_told_against_the_best_single_treatment_too(rivalled):
     assert verdict.use_tree and best.best == "always drug" and verdict.gain.over == "always placebo"
     assert -verdict.gain.upper > -best.upper > 0
     large, facts = (dict(b.pairs) for b in verdict_blocks(report) if isinstance(b, Facts))
-    over_control, over_best = large
+    over_best, over_control = large
     assert over_control.endswith(f"; {100 * verdict.changed:.0f} of 100 people get drug instead of placebo")
     assert large[over_control] == f"{-100 * verdict.gain.value:.1f} fewer of 100"
     assert over_best == (
@@ -157,7 +156,7 @@ def test_people_for_whom_the_rule_is_unsure_are_counted_on_page_one(trial):
     given = model.predict(study.X)[own][0]
     assert said.endswith(
         f": the rule's advice on all data, {given}, came again only 25 times in 100 when it was learnt without some of "
-        "the people. Treat it as open."
+        "the people. Treat it as open: decide for them as without the rule."
     )
     light = verdict_blocks(report)[2]
     assert light.tone == "supported" and light.text.startswith(

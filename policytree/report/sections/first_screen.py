@@ -107,14 +107,15 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     how = "; allows for the choice among rules" if gain.adjusted else ""
     before = "" if gain.gross is None else f", net of costs; before costs {amounts.text(gain.gross)}"
     who = f"; {share} {_change(told, gain.rule, gain.over)}" if share and rivalled else ""
-    pairs.append((f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}{who}", size))
-    if rivalled:
+    against = (f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}{who}", size)
+    if rivalled:  # the price of asking people anything stands first
         best, share = verdict.against_best, _share(verdict.other_than_best)
         who = f"; {share} {_change(told, gain.rule, best.best)}" if share and best.best != gain.over else ""
         known = f"the best {verdict.words.single}{f' by its estimate{others}' if (others := _others(verdict)) else ''}"
         size, interval = amounts.parts(best)
         shown = "" if best.better else "; not shown better"
         pairs.append((f"{about} than {over_words(best.best)}, {known} ({interval}{shown}){who}", size))
+    pairs.append(against)
     for further, means in told.further.items():
         if gain.rule in means and gain.over in means:
             mine, theirs = means[gain.rule], means[gain.over]
@@ -153,11 +154,10 @@ def _needed(told: Told, gain: Gain) -> str:
     the gain give (Altman 1998, BMJ 317:1309): the interval is that of the number as it is stated.
     """
     changed = 1.0 if told.verdict.changed is None else told.verdict.changed
-    who = "follow the rule" if told.verdict.changed is None else f"change {told.verdict.words.fixed}"
+    who = "follow the rule" if told.verdict.changed is None else "change"
     number, *ends = (ceil(round(changed / abs(of), 9)) for of in (gain.value, gain.lower, gain.upper))  # floats
     interval = f"{100 * told.amounts.level:g}% CI {min(ends):,} to {max(ends):,}"
-    effect = f"one {'more' if gain.value > 0 else 'fewer'} with {told.met}"
-    return f"{number:,} people who {who}, for {effect} ({interval})"
+    return f"{number:,} people who {who}, against {rule_words(gain.over)} ({interval})"
 
 
 def _under(rule: str, verdict: Verdict) -> str:

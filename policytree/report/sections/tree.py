@@ -100,7 +100,7 @@ def unsure_people(material: Material) -> tuple[str, str] | None:
     most = f"{'only' if len(fragile) == 1 else 'at most'} {100 * max(fragile.values()):.0f} times in 100"
     why = (
         f"{counted(len(fragile), 'leaves')}, hatched in the tree): the rule's advice on all data{named} came again "
-        f"{most} when it was learnt without some of the people. Treat it as open."
+        f"{most} when it was learnt without some of the people. Treat it as open: decide for them as without the rule."
     )
     return clause, f"{capitalised(clause)} ({why}"
 
