@@ -439,7 +439,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         Parameters
         ----------
         method : str or Scheme
-            As for the estimator. "matching" alone fits models of its own.
+            The other method, by its name or as an object. "matching" alone fits models of its own.
         study : Study
             The rows of the fit.
 
