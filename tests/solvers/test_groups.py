@@ -234,7 +234,7 @@ def test_six_levels_of_which_three_gain():
     assert "region is one of a, c, e?" in tree.export_text()
     assert tree.to_rules()["rule"].tolist() == ["region is one of a, c, e", "not (region is one of a, c, e)"]
     page = outline(tree.tree_, tree.encoder_.encode(X), {})
-    assert [words for words, _ in rules(page.root)] == ["region is one of a, c, e", "region is none of a, c, e"]
+    assert [words for words, *_ in rules(page.root)] == ["region is one of a, c, e", "region is none of a, c, e"]
 
 
 def test_status_of_more_levels_than_are_searched():
