@@ -6,7 +6,8 @@ row instead: everybody is grouped by what such rules give them, and the mean dif
     E[ R_given - R_other | the rule gives the treatment ],
 
 is a ratio of two means over the judged rows. Its influence ``(D - theta) 1{given} / share`` is averaged, and its
-variance estimated as that of values is, so that the interval is as honest as theirs.
+variance estimated as that of values is, so that the interval is as honest as theirs. In trials of 400 people both hold
+in 98 to 99 % of draws, without effects and with (``benchmarks/given_effects.py``).
 """
 
 from __future__ import annotations
