@@ -436,9 +436,12 @@ def test_rules_are_as_good_as_those_of_athey_and_wager(jump, published, error):
 
 @pytest.mark.slow
 def test_intervals_hold_the_truth():
-    """40 studies: the effect on compliers by both intervals, and the held-out value of the learnt rule."""
+    """16 studies: the effect on compliers by both intervals, and the held-out value of the learnt rule.
+
+    ``benchmarks/instruments.py`` counts more exactly; 40 studies took ten minutes here.
+    """
     held = []
-    for seed in range(40):
+    for seed in range(16):
         rng, effect = np.random.default_rng(seed), float(seed % 2)  # every other study without any
         data, new = study(400, rng, effect=effect), study(20_000, rng, effect=effect)
         model = RewardEstimator(
@@ -463,7 +466,7 @@ def test_intervals_hold_the_truth():
         value = table.estimates["policy tree"]
         held.append([found.effect.lower <= effect <= found.effect.upper, low <= effect <= high,
                      value.lower - 1e-9 <= truth <= value.upper + 1e-9])  # fmt: skip
-    assert (np.mean(held, axis=0) >= 0.875).all(), np.mean(held, axis=0)  # 35 of 40, where 38 are expected
+    assert (np.sum(held, axis=0) >= 14).all(), np.sum(held, axis=0)  # 15 are expected; .875 as of more
 
 
 @pytest.mark.parametrize("estimand", ["all", "compliers"])
