@@ -352,6 +352,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
             groups=groups,
         )  # fmt: skip
         X, W, observed = data.X, data.W, data.arrays()
+        self._given_rows = observed.arm, observed.y  # as they came: outcomes may be completed below
         self.treatments_ = observed.treatments
         if observed.instrument is not None:
             refuse_as_covariate(observed, X=X, W=W)
@@ -474,8 +475,10 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         if self.regression_ is None or self.propensity_ is None or self.offers_ is not None or data.study is not None:
             raise InputError("Rewards by another method come from a fit with method='dr', without offers and target.")
         observed = data.arrays()
-        known = np.isfinite(observed.y)
-        if not observed.index.equals(self.rewards_.index) or (observed.y != self._completed)[known].any():
+        same = zip((observed.arm, observed.y), self._given_rows, strict=True)
+        if not (
+            observed.index.equals(self.rewards_.index) and all(np.array_equal(*each, equal_nan=True) for each in same)
+        ):
             raise InputError(
                 "Rewards by another method are those of the rows of the fit; pass its study, rows unmoved."
             )

@@ -14,10 +14,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 
-from policytree import RewardEstimator, Study, rewards_from
+from policytree import RewardEstimator, Study, load_dataset, rewards_from
 from policytree.diagnostics.calibration import calibration_table
 from policytree.exceptions import InputError, OverlapWarning
 from policytree.model_selection.crossfit import median_rule
+from policytree.study import MayBeMissing
 from policytree.weighting import MatchingRewards
 from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.registry import SCHEMES
@@ -274,6 +275,21 @@ def test_one_fit_has_the_rewards_of_every_method(method, rng):
                 both.rewards_by(method, others)
     with pytest.raises(InputError, match="fit with method='dr'"):
         RewardEstimator("linear", method="regression", random_state=0).fit(study).rewards_by("ipw", study)
+
+
+@pytest.mark.parametrize("kind", ["censored", "missing"])
+def test_rewards_of_other_methods_complete_outcomes_too(kind, rng):
+    """Rows are told by outcomes as they came: those of the fit are completed, known ones among them."""
+    study = load_dataset("colon").study()
+    if kind == "missing":
+        score = np.where(rng.random(929) < 0.2, np.nan, rng.normal(size=929))
+        table = load_dataset("colon").frame[["arm", "age", "male"]].assign(score=score)
+        study = Study(table, treatment="arm", outcome=MayBeMissing("score"), direction="maximize")
+    model = RewardEstimator("linear", "logit", cv=2, random_state=0).fit(study)
+    found = model.rewards_by("ipw", study)
+    assert np.isfinite(found).all().all() and not np.allclose(found, model.rewards_)
+    with pytest.raises(InputError, match="those of the rows of the fit"):
+        model.rewards_by("ipw", study[::-1])
 
 
 def test_repeats_take_the_median_of_nuisances(rng):
