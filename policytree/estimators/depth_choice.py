@@ -236,7 +236,7 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     plans = [_folds(rows, rng) for _ in range(REPEATS)]
     depths = [*range(1, DEEPEST + 1)]
     most = None if estimator.max_leaf_nodes == AUTO else estimator.max_leaf_nodes
-    scores, n_leaves, _ = held_out_scores(estimator, rows, [(depth, most) for depth in depths], price, plans)
+    scores, n_leaves, asked = held_out_scores(estimator, rows, [(depth, most) for depth in depths], price, plans)
     constant = _best_for_all(estimator, rows)
     if constant is not None:
         depths, n_leaves, scores = [0, *depths], np.array([1.0, *n_leaves]), np.vstack([constant, scores])
@@ -260,13 +260,13 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
     depth = choice.max_depth
     if estimator.max_leaf_nodes != AUTO or not depth:
         return choice
-    plans += [_folds(rows, rng) for _ in range(STABLE_REPEATS - REPEATS)]
-    columns = _stable_columns(estimator, rows, depth, price, plans)
-    choice = replace(choice, columns=columns)
-    stable = clone(estimator).set_params(split_features=choice.stable_columns)
-    stable.encoder_, stable.treatments_ = estimator.encoder_, estimator.treatments_
+    further = [_folds(rows, rng) for _ in range(STABLE_REPEATS - REPEATS)]
+    again = held_out_scores(estimator, rows, [(depth, None)], price, further)[2][0]
+    shares = np.average([asked[depth - 1], again], axis=0, weights=[len(plans), len(further)])
+    choice = replace(choice, columns=_stable_columns(estimator, shares))
+    stable = _like(estimator, split_features=choice.stable_columns)
     try:
-        return replace(choice, leaves=_fewest_leaves(stable, rows, depth, price, plans))
+        return replace(choice, leaves=_fewest_leaves(stable, rows, depth, price, [*plans, *further]))
     except InputError as error:
         raise InputError(
             f"max_leaf_nodes='auto' lets trees ask only about {' or '.join(choice.stable_columns or ())}, and then: "
@@ -274,13 +274,10 @@ def choose_depth(estimator: Any, rows: RewardRows) -> DepthChoice:
         ) from error
 
 
-def _stable_columns(
-    estimator: Any, rows: RewardRows, depth: int, price: float, plans: Sequence[FoldPlan]
-) -> pd.DataFrame:
-    """Table of the columns that trees of a depth ask about, and of how many folds' trees do."""
+def _stable_columns(estimator: Any, share: np.ndarray) -> pd.DataFrame:
+    """Table of the columns that the folds' trees ask about, by the share (p,) of trees that do."""
     import pandas as pd
 
-    share = held_out_scores(estimator, rows, [(depth, None)], price, plans)[2][0]
     # At least one column, which recurs most; what a search must begin with is asked about however rarely.
     stable = share >= min(RECURS, share.max())
     stable[list(estimator._column_arguments(estimator.encoder_.features)[3] or ())] = True
@@ -389,9 +386,9 @@ def _lost(tree: Any, rows: RewardRows) -> np.ndarray:
 
 def _candidate(estimator: Any, size: Size, price: float, share: float, searches: int) -> Any:
     """An estimator of one tree on a share of the rows."""
-    tree = clone(estimator)
     limit, bins = estimator.time_limit, estimator.max_bins
-    tree.set_params(
+    return _like(
+        estimator,
         max_depth=size[0],
         max_leaf_nodes=size[1],
         regularization=price,
@@ -401,6 +398,11 @@ def _candidate(estimator: Any, size: Size, price: float, share: float, searches:
         time_limit=None if limit is None else limit / searches,
         verbose=0,
     )
+
+
+def _like(estimator: Any, **parameters: Any) -> Any:
+    """A clone with other parameters, and with the encoder and the treatments, which it does not learn again."""
+    tree = clone(estimator).set_params(**parameters)
     tree.encoder_, tree.treatments_ = estimator.encoder_, estimator.treatments_
     return tree
 
