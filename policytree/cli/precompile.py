@@ -45,8 +45,10 @@ def main() -> None:
 
     needed = [*all_kernels(), (BORN_AGAIN, "")]
     if arguments.only:
-        needed = [(ALWAYS, ""), (CODING, ""), (TWO_LEVELS, PLAIN), *((GAPS, codes) for codes in WIDTHS)]
-        needed += [(DEEPER, PLAIN), (SWEEPING_KERNELS + RELAXED, "")]
+        needed = [
+            (ALWAYS, ""), (CODING, ""), (TWO_LEVELS, PLAIN), *((GAPS, codes) for codes in WIDTHS), (DEEPER, PLAIN),
+            (SWEEPING_KERNELS + RELAXED, ""),
+        ]  # fmt: skip
     size = record_kernels([(kernel, kind) for kernels, kind in needed for kernel in kernels], arguments.folder)
     files = len(list(arguments.folder.glob("*.bin")))
     sys.stdout.write(f"{files} kernels, {size / 1e6:.1f} MB in {arguments.folder}\n")

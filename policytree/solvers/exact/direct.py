@@ -32,9 +32,7 @@ from policytree.solvers.core.rows import (
 from policytree.solvers.core.scoring import leaf_only
 from policytree.solvers.exact.binary_features import BinaryRoot
 from policytree.solvers.exact.bounds.root_bound import RootBound
-from policytree.solvers.exact.bounds.row_duals import (
-    boxes_are_few,
-)
+from policytree.solvers.exact.bounds.row_duals import boxes_are_few
 from policytree.solvers.exact.engine_table import ENGINES, Case, engines_for, kernels_of
 from policytree.solvers.exact.engine_table import SWITCHES as ENGINE_SWITCHES
 from policytree.solvers.exact.engines import (
