@@ -16,7 +16,7 @@ from policytree.evaluation.policy_value.verdict import Verdict
 from policytree.report.amounts import amounts_of
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.material import Material, capitalised
-from policytree.report.sections.first_screen import BROKEN, Told, first_screen
+from policytree.report.sections.first_screen import Told, first_screen
 from policytree.report.sections.tree import gives_all_the_same, unsure_people
 from policytree.report.sections.values import values_picture
 from policytree.trees.text import action_label, rule_sentence
@@ -38,19 +38,15 @@ def verdict_section(material: Material) -> Section:
         return Section("verdict", "Verdict", (Words(NO_VALUE, "lead"), *_facts(material)))
     verdict = spoken(material, values.verdict)
     study = material.study
-    broken = [Words(text, "warning") for text in values.broken_limits()]
-    cautions = [BROKEN] if broken else []
-    if verdict.use_tree and (unsure := unsure_people(material)):
-        cautions.append(unsure[0])
-        broken.append(Words(unsure[1], "warning"))
-    tree = material.tree
+    unsure, tree = unsure_people(material) if verdict.use_tree else None, material.tree
     given = tuple(sorted({action_label(tree, int(leaf)) for leaf in np.flatnonzero(tree.is_leaf)}))
     told = Told(
         verdict, amounts_of(material, verdict), study.counted, f"{study.aim_value}; {study.better} is better",
         f"{values.size()} of {study.about.source or 'the study'}", study.met, values.further,
-        not gives_all_the_same(material), given, tuple(cautions), values.validation.caution,
+        not gives_all_the_same(material), given, tuple(values.broken_limits()), unsure,
+        values.validation.caution,
     )  # fmt: skip
-    return Section("verdict", "Verdict", (Words(verdict.proposal, "lead"), *first_screen(told, broken)))
+    return Section("verdict", "Verdict", (Words(verdict.proposal, "lead"), *first_screen(told)))
 
 
 def evidence_section(material: Material) -> Section | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -18,7 +18,6 @@ from policytree.report.described import About
 from policytree.report.material import capitalised
 
 TRANSPORTED = "Assumed, which no data can show: people who will be treated respond as those studied did ({})."
-BROKEN = "the rule does not keep a limit"  # a caution
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,10 @@ class Told:
         Whether the tree of all rows asks anything; refits may not.
     given : tuple of str
         Treatments that this tree gives; empty where there is one tree per stage.
-    cautions : tuple of str
-        Of the proposal, which as a whole may be supported: clauses, each said in full below the light.
+    broken : tuple of str
+        Sentences on limits that the rule does not keep.
+    unsure : (str, str) or None
+        For how many people the rule is unsure: as a clause, and as a sentence with the reason.
     coverage : str
         What intervals of learnt rules lack, as a clause; "" where they cover as stated.
     """
@@ -57,14 +58,16 @@ class Told:
     further: Mapping[str, Mapping[str, Any]]
     asks: bool
     given: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    unsure: tuple[str, str] | None = None
     coverage: str = ""
 
 
-def first_screen(told: Told, broken: Sequence[Words] = ()) -> list[Block]:
-    """All that stands below the proposal; ``broken``: limits that the rule does not keep."""
+def first_screen(told: Told) -> list[Block]:
+    """All that stands below the proposal."""
     glance = [Facts(_glance(told), large=True)] if told.verdict.gain is not None else []
-    return [*glance, *_strength(told), *broken, Facts(_in_short(told))]
+    warnings = [*told.broken, *(() if told.unsure is None else told.unsure[1:])]
+    return [*glance, *_strength(told), *(Words(text, "warning") for text in warnings), Facts(_in_short(told))]
 
 
 def _strength(told: Told) -> list[Words]:
@@ -74,10 +77,11 @@ def _strength(told: Told) -> list[Words]:
     weakest = [gate for gate in verdict.gates if gate.state == verdict.strength]
     if verdict.strength == SUPPORTED:
         text = f"{state}{', if the assumption below holds' if verdict.assumption else ''}."
-        cautions = [*told.cautions, *_coverage(told)]
+        broken = ["the rule does not keep a limit"] if told.broken else []
+        cautions = [*broken, *(() if told.unsure is None else told.unsure[:1]), *_coverage(told)]
         remains = f"{capitalised('; '.join(cautions))} (see below). " if cautions else ""
         against = "the proposal as a whole" if remains else "it"
-        nothing = "Otherwise nothing" if BROKEN in cautions else "Nothing"  # that speaks against the whole
+        nothing = "Otherwise nothing" if broken else "Nothing"  # a limit speaks against the whole
         text += f" {remains}{nothing} speaks against {against}: {reasons}." if reasons else f" {remains}".rstrip()
         if verdict.gain is None and verdict.reason is not Reason.STATUS_QUO_BETTER:
             text += " Where no difference is shown, that is no proof that there is none."
@@ -100,17 +104,17 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     gain, pairs = verdict.gain, []
     assert gain is not None
     about = f"people with {told.met}" if amounts.people else f"{amounts.unit or outcome} per person"
-    rivalled, share = _has_rival(verdict), _share(verdict.changed)
-    if share and not rivalled:
-        pairs.append((_change(told, gain.rule, gain.over), share))
+    rivalled = _has_rival(verdict)
+    if verdict.changed is not None and not rivalled:
+        pairs.append((_change(told, gain.rule, gain.over), _share(verdict.changed)))
     size, interval = amounts.parts(gain)
     how = "; allows for the choice among rules" if gain.adjusted else ""
     before = "" if gain.gross is None else f", net of costs; before costs {amounts.text(gain.gross)}"
-    who = f"; {share} {_change(told, gain.rule, gain.over)}" if share and rivalled else ""
+    who = _changed(told, verdict.changed, gain.rule, gain.over) if rivalled else ""
     against = (f"{about} than {_under(gain.over, verdict)} ({interval}{how}){before}{who}", size)
     if rivalled:  # the price of asking people anything stands first
-        best, share = verdict.against_best, _share(verdict.other_than_best)
-        who = f"; {share} {_change(told, gain.rule, best.best)}" if share and best.best != gain.over else ""
+        best = verdict.against_best
+        who = _changed(told, verdict.other_than_best, gain.rule, best.best) if best.best != gain.over else ""
         known = f"the best {verdict.words.single}{f' by its estimate{others}' if (others := _others(verdict)) else ''}"
         size, interval = amounts.parts(best)
         shown = "" if best.better else "; not shown better"
@@ -126,9 +130,9 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def _share(part: float | None) -> str:
-    """A share of people; "" if it is not known."""
-    return "" if part is None else f"{100 * part:.0f} of 100"
+def _share(part: float) -> str:
+    """A share of people."""
+    return f"{100 * part:.0f} of 100"
 
 
 def _has_rival(verdict: Verdict) -> bool:
@@ -145,6 +149,11 @@ def _change(told: Told, rule: str, over: str) -> str:
         return f"people change {told.verdict.words.fixed}, compared with {rule_words(over)}"
     get = "are offered" if told.verdict.words is OFFER_WORDS else "get"
     return f"people {get} {new[0]} instead of {label_of(over)}"
+
+
+def _changed(told: Told, share: float | None, rule: str, over: str) -> str:
+    """How many people are treated otherwise by a rule than by another one, behind a gain; "" if it is not known."""
+    return "" if share is None else f"; {_share(share)} {_change(told, rule, over)}"
 
 
 def _needed(told: Told, gain: Gain) -> str:

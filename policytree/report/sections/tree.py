@@ -88,7 +88,7 @@ def fragile_texts(material: Material) -> dict[int, str]:
 
 
 def unsure_people(material: Material) -> tuple[str, str] | None:
-    """How many people are in such leaves, as a clause, and why, for the first screen; None if there are none."""
+    """How many people are in such leaves, as a clause, and as a sentence with the reason; None if there are none."""
     fragile = fragile_leaves(material)
     if not fragile:
         return None
@@ -98,11 +98,11 @@ def unsure_people(material: Material) -> tuple[str, str] | None:
     advice = {action_label(material.tree, leaf) for leaf in fragile}
     named = f", {min(advice)}," if len(advice) == 1 else ""
     most = f"{'only' if len(fragile) == 1 else 'at most'} {100 * max(fragile.values()):.0f} times in 100"
-    why = (
-        f"{counted(len(fragile), 'leaves')}, hatched in the tree): the rule's advice on all data{named} came again "
-        f"{most} when it was learnt without some of the people. Treat it as open: decide for them as without the rule."
+    return clause, (
+        f"{capitalised(clause)} ({counted(len(fragile), 'leaves')}, hatched in the tree): the rule's advice on all "
+        f"data{named} came again {most} when it was learnt without some of the people. Treat it as open: decide for "
+        "them as without the rule."
     )
-    return clause, f"{capitalised(clause)} ({why}"
 
 
 def arm_texts(material: Material) -> dict[int, str]:
