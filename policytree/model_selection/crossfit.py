@@ -350,7 +350,7 @@ class _Fits:
 
     def __call__(self, part: tuple[int, int]) -> tuple[FittedModel, np.ndarray]:
         fit, f = self.fits[part[0]], part[1]
-        for of, fold, training in tuple(self.last):
+        for of, fold, training in tuple(self.last):  # one, or none; threads replace it in one step
             if fold == f and fit.same_rows(of):
                 return fit.of_fold(f, training)
         training = fit.training(f)
