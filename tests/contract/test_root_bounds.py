@@ -16,7 +16,7 @@ from policytree.problem.types import Problem, SearchLimits, SizeGates
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.exact.direct import solve_direct
 from policytree.solvers.exact.engine_table import ENGINES, SWITCHES
-from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.shared_state import SharedState
 
 BOUNDS = ["row_duals", *(engine.switch for engine in ENGINES if engine.bound is not None)]
 OPEN = SizeGates(least_pricing_seconds=0.0, pricing_share=10.0, pair_share=inf)
@@ -56,13 +56,15 @@ def least_cost(node, deeper: int) -> float:
 def test_a_bound_exceeds_no_deeper_tree(switch, monkeypatch):
     told = []
 
-    def improve(run, bound, depth, seconds, original=Run.improve):
+    def improve(shared, bound, depth, seconds, original=SharedState.improve):
         work = bound.work
-        monkeypatch.setattr(bound, "work", lambda *given: told.append((run.node, depth, work(*given))) or told[-1][2])
-        original(run, bound, depth, seconds)
+        monkeypatch.setattr(
+            bound, "work", lambda *given: told.append((shared.node, depth, work(*given))) or told[-1][2]
+        )
+        original(shared, bound, depth, seconds)
         monkeypatch.setattr(bound, "work", work)
 
-    monkeypatch.setattr(Run, "improve", improve)
+    monkeypatch.setattr(SharedState, "improve", improve)
     rng, rises = np.random.default_rng(len(switch)), 0
     others = dict.fromkeys(set(SWITCHES) - {switch, "subsets"}, False)
     for i in range(32):
