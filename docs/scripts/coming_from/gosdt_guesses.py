@@ -28,9 +28,9 @@ may have cost.
    * - ``time_limit``, ``result_.lower_bound``, ``upper_bound``
      - ``time_limit``, ``objective_bound_``, ``objective_value_``, ``optimality_gap_``
 
-How much do guesses save? McTavish and others measure on FICO's table of people with a line of credit (who repays badly?),
-with 40 stumps as a reference and .0005 for a leaf. No package ships the file, to which FICO's terms of use apply. Where
-it is not at hand, a quarter of RAND's insurance trial takes its place: who saw no doctor during the year?
+How much do guesses save? McTavish and others measure on FICO's table of people with a line of credit (who repays
+badly?), with 40 stumps as a reference and .0005 for a leaf. No package ships the file, to which FICO's terms of use
+apply. Where it is not at hand, a quarter of RAND's insurance trial takes its place: who saw no doctor during the year?
 """
 
 import os
