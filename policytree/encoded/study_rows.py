@@ -173,17 +173,17 @@ def covariate_frame(table: Any, names: tuple[str, ...], kinds: dict[str, str]) -
     )
 
 
-def known_propensities(table: Any, propensity: Any, treatments: np.ndarray) -> np.ndarray:
-    """Known propensities (m, K) of the rows of a table."""
+def known_propensities(table: Any, propensity: Any, treatments: np.ndarray, first_row: int) -> np.ndarray:
+    """Known propensities (m, K) of the rows of a table, the first of which has this number."""
 
     def of(value: Any) -> Any:
         return numbers(table.column(value)) if isinstance(value, str) else np.full(table.num_rows, float(value))
 
     if isinstance(propensity, Mapping):
-        return propensity_matrix({k: of(v) for k, v in propensity.items()}, table.num_rows, treatments)
-    if not isinstance(propensity, str):  # one number other than 1/2 needs a label, as in memory
-        return propensity_matrix(propensity, table.num_rows, treatments)
-    return propensity_matrix(_second(of(propensity), treatments), table.num_rows, treatments)
+        propensity = {k: of(v) for k, v in propensity.items()}
+    elif isinstance(propensity, str):  # one number other than 1/2 needs a label, as in memory
+        propensity = _second(of(propensity), treatments)
+    return propensity_matrix(propensity, table.num_rows, treatments, first_row=first_row)
 
 
 def _second(p: np.ndarray, treatments: np.ndarray) -> np.ndarray:

@@ -114,6 +114,20 @@ def interval_text(estimate, digits: int) -> str:
     return bounds_text(estimate.lower, estimate.upper, digits)
 
 
+def confidence_text(lower: float, upper: float, digits: int, level: float) -> str:
+    """A confidence interval with its level, for a sentence: "95% CI 0.23 to 3.27"."""
+    return f"{100 * level:g}% CI {lower:,.{digits}f} to {upper:,.{digits}f}"
+
+
+def estimate_text(estimate, errors: Iterable[float]) -> str:
+    """A value and its confidence interval, as exact as the least of some errors: "1.75 (95% CI 0.23 to 3.27)"."""
+    if np.isnan(estimate.lower):
+        return f"{estimate.value:,.6g} (no interval)"
+    digits = decimals(errors)
+    interval = confidence_text(estimate.lower, estimate.upper, digits, estimate.level)
+    return f"{estimate.value:,.{digits}f} ({interval})"
+
+
 def bounds_text(lower: float, upper: float, digits: int) -> str:
     """Two ends of bounds as text."""
     return f"[{lower:,.{digits}f}, {upper:,.{digits}f}]"

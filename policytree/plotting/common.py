@@ -21,6 +21,8 @@ REFERENCE: dict[str, Any] = {"color": "#AAAAAA", "linewidth": 0.8, "linestyle": 
 LONGEST_NAME = 28  # letters of a name beside a picture
 LETTER = 0.075  # inches that a letter of such a name takes
 WRAP = 22  # characters in a line of a box
+BESIDE = 18  # characters in a line of a row's name: so many leave a telephone room for the picture
+ROW, LINE = 0.32, 0.19  # inches of a row with a name of one line, and of each line of longer names
 # intervals, signs with their numbers, and words that a hard space joins stay whole
 WORD = re.compile(r"\[[^\]\s]+, [^\]\s]+\]|[≤<>=≠] \S+|[\S\xa0]+")
 MARKS = re.compile(r"(?<=[_/.,;:|\xa0-])")  # a long word may be broken behind them
@@ -139,6 +141,17 @@ def room_for_names(names: Iterable[object]) -> float:
     """Inches that names beside a picture take more than short ones do, as :func:`short_name` shows them."""
     longest = max((len(short_name(name)) for name in names), default=0)
     return LETTER * max(0, longest - 10)
+
+
+def row_names(names: Iterable[object]) -> tuple[list[str], float, float]:
+    """The names of a picture's rows in lines, the inches that they take beside it, and those that a row is high."""
+    texts = [wrapped(str(name), BESIDE) for name in names]
+    lines = [text.split("\n") for text in texts]
+    return (
+        texts,
+        room_for_names(line for text in lines for line in text),
+        max(ROW, LINE * max(map(len, lines), default=1)),
+    )
 
 
 def arm_colors(labels: Iterable[Any], given: Mapping[Any, Any] | None) -> dict[Any, Any]:

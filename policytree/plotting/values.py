@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from policytree.evaluation.policy_value.rule_names import POLICY
-from policytree.plotting.common import PALETTE, REFERENCE, OneAxes, open_frame, room_for_names, short_name
+from policytree.plotting.common import PALETTE, REFERENCE, OneAxes, open_frame, row_names
 
 TITLE = 70  # characters in a line over or under the picture
 LETTERS = 9  # of an axis' label to an inch of a picture that has names beside it
@@ -85,13 +85,14 @@ class PolicyValueDisplay(OneAxes):
         ends = ["difference_lower", "difference_upper"] if differences else ["lower", "upper"]
         rows = self.frame[self.frame[prefix].notna()].iloc[::-1]
         names = [f"{self.subject.split()[-1]} - {rule}" if differences else str(rule) for rule in rows.index]
-        ax = self._use(ax, 6.4 + room_for_names(names), 1.1 + 0.32 * len(rows))
+        names, room, height = row_names(names)
+        ax = self._use(ax, 6.4 + room, 1.1 + height * len(rows))
         low, high = self._ends(rows, ends, None if differences else limits)
         colors = [PALETTE[4] if rule == marked else "#666666" for rule in rows.index]
         position = np.arange(len(rows))
         ax.hlines(position, low, high, colors=colors, linewidth=2)
         ax.scatter(rows[prefix], position, c=colors, s=28, zorder=3)
-        ax.set_yticks(position, [short_name(name) for name in names], parse_math=False)
+        ax.set_yticks(position, names, parse_math=False)
         reference = 0.0 if differences else self.frame["value"].get(marked, self.frame["value"].iloc[0])
         ax.axvline(reference, **REFERENCE)
         ax.margins(x=0.06, y=0.6 / max(len(rows), 1))  # no point on the frame

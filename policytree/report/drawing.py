@@ -11,7 +11,7 @@ import pandas as pd
 from policytree.common.safe_text import visible
 from policytree.evaluation.leaves.summary import LeafValue
 from policytree.exceptions import InputError
-from policytree.plotting.common import PALETTE, line_color, new_axes, open_frame, room_for_names, zero_line
+from policytree.plotting.common import PALETTE, line_color, new_axes, open_frame, row_names, zero_line
 from policytree.plotting.compliance import draw_compliance
 from policytree.plotting.diagnostics import draw_balance, draw_overlap
 from policytree.plotting.pareto import draw_points
@@ -78,7 +78,8 @@ def _partition(data: dict[str, Any]):
 
 def _values(data: dict[str, Any]):
     frame = pd.DataFrame.from_dict(data["rows"], orient="index", columns=["value", "lower", "upper"])
-    ax = new_axes(None, NARROW + room_for_names(list(frame.index)), 1.1 + 0.32 * len(frame))
+    _, room, height = row_names(frame.index)
+    ax = new_axes(None, NARROW + room, 1.1 + height * len(frame))
     display = PolicyValueDisplay(frame, data["direction"])
     return display.plot(ax=ax, limits=data["limits"], xlabel=data["xlabel"], marked=data["strong"]).figure_
 

@@ -64,19 +64,26 @@ class Boosted:
         Raw scores are sums over trees, so that every tree is evaluated once.
         """
         last = max(self.booster.current_iteration(), 1)
-        bounds = [0, *(min(r, last) for r in rounds)]
-        scores = RawScores.of(self.booster, Z, bounds)
-        sums = None if scores is None else scores.sums(bounds)
-        out: list[np.ndarray] = []
+        out = self._sums(Z, [0, *(min(r, last) for r in rounds)])
         raw: Any = 0.0
-        for stage, (done, r) in enumerate(pairwise(bounds)):
-            if r > done:
-                raw = raw + (self._predicted(Z, done, r - done) if sums is None else sums[stage])
-            out.append(self._linked(raw))
-        return np.stack(out)
+        for stage in out:  # predictions take the place of the sums, so that one such array is all there is
+            raw = raw + stage
+            stage[...] = self._linked(raw)
+        return out
 
-    def _predicted(self, Z: np.ndarray, first: int, count: int) -> np.ndarray:
-        return self.booster.predict(Z, raw_score=True, start_iteration=first, num_iteration=count, num_threads=1)
+    def _sums(self, Z: np.ndarray, bounds: list[int]) -> np.ndarray:
+        """Raw scores of the trees between two of the ascending ``bounds``, (S, n) or (S, n, K)."""
+        scores = RawScores.of(self.booster, Z, bounds)
+        if scores is not None:
+            return scores.sums(bounds)
+        K = self.booster.num_model_per_iteration()
+        out = np.zeros((len(bounds) - 1, len(Z), K) if K > 1 else (len(bounds) - 1, len(Z)))
+        for part, (first, r) in zip(out, pairwise(bounds), strict=True):
+            if r > first:
+                part[...] = self.booster.predict(
+                    Z, raw_score=True, start_iteration=first, num_iteration=r - first, num_threads=1
+                )
+        return out
 
     def _linked(self, raw) -> np.ndarray:
         if self.objective == "regression":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 import warnings
@@ -33,7 +34,8 @@ from policytree.plotting.diagnostics import CovariateBalanceDisplay, OverlapDisp
 from policytree.plotting.partition import partition
 from policytree.plotting.svg import to_svg
 from policytree.plotting.values import PolicyValueDisplay
-from policytree.report.drawing import DRAWN
+from policytree.report.content import Picture
+from policytree.report.drawing import DRAWN, draw
 from policytree.trees.short_thresholds import shortest_between, with_short_thresholds
 
 
@@ -226,6 +228,20 @@ def test_a_long_label_is_not_cut_off_under_a_reports_forest():
     box = figure.axes[0].xaxis.label.get_window_extent(figure.canvas.get_renderer())
     assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
     assert " ".join(figure.axes[0].get_xlabel().split()) == f"{unit} ← better"
+
+
+def test_rules_are_named_whole_in_a_reports_forest_and_a_telephone_shows_it_whole():
+    names = ["policy tree", "always zidovudine + didanosine", "always zidovudine + zalcitabine"]
+    rows = {name: [400.0 + k, 390.0 + k, 410.0 + k] for k, name in enumerate(names)}
+    data = {"rows": rows, "direction": "maximize", "limits": None, "xlabel": "value", "strong": names[1]}
+    figure = DRAWN["values"](data)
+    figure.canvas.draw()
+    labels = figure.axes[0].get_yticklabels()
+    assert [" ".join(label.get_text().split()) for label in labels] == names[::-1]
+    boxes = [label.get_window_extent(figure.canvas.get_renderer()) for label in labels]
+    assert all(low.y1 < high.y0 for low, high in itertools.pairwise(boxes)), "no name stands on its neighbour"
+    least = float(re.search(r"min-width:(\d+)px", draw(Picture("values", data, "alt"), "key"))[1])
+    assert least <= 390 - 2 * 16, "of 390 pixels, less the page's margins"
 
 
 def test_intervals_stay_inside_the_outcomes_range():

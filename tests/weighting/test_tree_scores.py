@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 
 import lightgbm
@@ -103,3 +104,17 @@ def test_stages_of_many_rows_are_those_of_few(rng):
         fitted = boost(Z, outcome.astype(float), None, objective, 12)
         whole = fitted.stages(Z, (1, 5, 12))
         np.testing.assert_array_equal(whole[:, :500], fitted.stages(Z[:500], (1, 5, 12)))
+
+
+def test_stages_take_little_more_memory_than_they_fill(rng):
+    """Staged predictions of a fold are the largest arrays of a fit with many classes: one of them, and no copies."""
+    Z = table(rng)
+    fitted = boost(Z, np.digitize(Z[:, 0], [-1.0, -0.5, 0.0, 0.5, 1.0]).astype(float), None, "multiclass", 40)
+    for rows in (Z, Z[: FEWEST_ROWS_OF_ROUNDS - 1]):  # LightGBM scores the latter
+        fitted.stages(rows, (1, 2))  # trees are read once
+        tracemalloc.start()
+        stages = fitted.stages(rows, tuple(range(1, 41)))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert stages.shape == (40, len(rows), 6)
+        assert peak < 1.5 * stages.nbytes

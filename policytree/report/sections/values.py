@@ -108,7 +108,11 @@ def picture_of_values(
         "xlabel": f"held-out {value}{f', {unit}' if unit else ''}",
     }  # fmt: skip
     marked = "" if values.verdict.reason is Reason.UNCLEAR else f" Blue: {values.verdict.rule}, see above."
-    caption = f"What every option is worth to {people} who had no part in the rules, with intervals.{marked}"
+    level = next(f"{100 * e.level:g}" for e in values.estimates.values())
+    caption = (
+        f"Each option's worth to {people} who had no part in learning it, with its {level}% confidence interval (CI): "
+        f"in {level} of 100 such studies it holds the true worth.{marked}"
+    )
     return Picture(
         "values", data, f"Held-out value of every rule with its interval, {better} is better: {shown}.", caption
     )
