@@ -111,7 +111,7 @@ class Dataset(Shown):
         rows         445
         outcome      mean re78, larger is better
         treatment    treat: control, training; control control
-        propensity   estimated
+        propensity   drawn by lot; estimated from the covariates and confounders
         covariates   age, educ, marr, nodegree, re74, re75
         confounders  black, hisp
         """

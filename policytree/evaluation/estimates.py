@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 from policytree.common.docstrings import shares_documentation
 from policytree.common.row_labels import aligns_rows
 from policytree.common.validation import check_level
+from policytree.evaluation.formatting import estimate_text
 from policytree.weighting.cluster_robust import degrees_of_variance, mean_and_influence, n_units, variance_of_mean
 from policytree.weighting.stacked import averages_over_target
 
@@ -52,6 +53,8 @@ class Estimate:
     >>> rewards = pd.DataFrame({"drug": [2.0, 0.0, 1.0, 3.0], "none": [0.0, 1.0, 1.0, 0.0]})
     >>> policy_value(["drug", "none", "none", "drug"], rewards)
     Estimate(value=1.75, standard_error=0.479, 95% interval [0.22652, 3.27348], n=4, n_clusters=4)
+    >>> print(policy_value(["drug", "none", "none", "drug"], rewards))
+    1.75 (95% CI 0.23 to 3.27)
     """
 
     value: float
@@ -64,6 +67,11 @@ class Estimate:
     influence: np.ndarray
     degrees_of_freedom: int
     between_variance: float = 0.0
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Value, standard_error, lower and upper, by these names."""
+        return {name: getattr(self, name) for name in ("value", "standard_error", "lower", "upper")}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row with every attribute except the influence and the numbers of repetitions."""
@@ -80,6 +88,9 @@ class Estimate:
             f"{100 * self.level:g}% interval [{self.lower:.6g}, {self.upper:.6g}], n={self.n}, "
             f"n_clusters={self.n_clusters})"
         )
+
+    def __str__(self) -> str:
+        return estimate_text(self, [self.standard_error])
 
 
 def _estimate(value, standard_error, level, n, n_clusters, influence, degrees) -> Estimate:

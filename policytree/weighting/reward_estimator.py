@@ -631,7 +631,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         >>> from policytree import RewardEstimator, Study, policy_value
         >>> from policytree.study import Population
         >>> rng = np.random.default_rng(0)
-        >>> everybody = pd.DataFrame({"risk": rng.normal(size=300), "arm": rng.integers(2, size=300)})
+        >>> everybody = pd.DataFrame({"risk": rng.uniform(size=300).round(1), "arm": rng.integers(2, size=300)})
         >>> everybody["score"] = everybody["risk"] * everybody["arm"] + rng.normal(size=300)
         >>> inside, others = everybody[:200], Population(everybody[200:])
         >>> study = Study(inside, treatment="arm", outcome="score", population=others)

@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from policytree import policy_value
 from policytree.evaluation import qini_curve, rank_average_treatment_effect
 from policytree.evaluation.policy_value.sample_split import HeldOutRewards
+from policytree.evaluation.targeting.least_budget import BudgetEstimate
 from policytree.exceptions import InputError
 from tests.evaluation.test_ranking import drawn
 from tests.support.simulations import benchmark_script
@@ -232,10 +233,17 @@ def test_the_budget_for_a_gain_is_the_inverse(noisy):
             assert at[side] == pytest.approx(gain, abs=0.3 * at["standard_error"])
     beyond = curve.budget_for(10.0)
     assert (beyond.value, beyond.lower, beyond.upper) == (np.inf, np.inf, np.inf)
+    assert str(beyond) == "inf (95% CI inf to inf)"
     hardly = curve.budget_for(curve.gain.max() + 0.01)
     assert hardly.value == hardly.upper == np.inf and np.isfinite(hardly.lower)
     assert curve.budget_for(0.0).value == 0.0
-    assert np.isnan(qini_curve(*noisy[:2], noisy[2]).budget_for(0.1).lower)
+    alone = qini_curve(*noisy[:2], noisy[2]).budget_for(0.1)
+    assert np.isnan(alone.lower) and str(alone).endswith(" (no interval)")
+
+
+def test_a_budget_is_printed_as_exactly_as_it_is_known():
+    assert str(BudgetEstimate(0.47242, 0.4, 0.55, 0.95)) == "0.472 (95% CI 0.400 to 0.550)"
+    assert str(BudgetEstimate(0.47242, 0.1, np.inf, 0.9)) == "0.47 (90% CI 0.10 to inf)"
 
 
 def test_differences_are_paired(noisy, rng):

@@ -168,6 +168,18 @@ def test_estimate_as_a_frame_and_as_text(rewards, policy):
     assert "95% interval" in repr(estimate)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ((6247.83, 577.3, 5112.53, 7383.13, 0.95), "6,248 (95% CI 5,113 to 7,383)"),
+        ((-0.01234, 0.0031, -0.0174, -0.0072, 0.9), "-0.0123 (90% CI -0.0174 to -0.0072)"),
+        ((0.5, np.nan, np.nan, np.nan, 0.95), "0.5 (no interval)"),
+    ],
+)
+def test_an_estimate_is_printed_as_exactly_as_it_is_known(numbers, text):
+    assert str(Estimate(*numbers, n=60, n_clusters=60, influence=np.zeros(60), degrees_of_freedom=59)) == text
+
+
 # Coverage ---------------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """Every public class and function has an example in its docstring, and examples print what they say.
 
-Public is what a package exports, and what a page of the API lists: also where a result's class lives.
+Public is what a package exports, and what a page of the API lists: also where a result's class lives. Methods may do
+without an example; those that have one print what it says, too.
 """
 
 import doctest
@@ -29,6 +30,18 @@ def public_names():
     return list(found.values())
 
 
+def methods_with_examples():
+    """Methods and properties of public classes whose docstrings have an example, own or inherited, each once."""
+    found = {}
+    for name, item in ((param.id, param.values[0]) for param in public_names()):
+        for attribute, member in inspect.getmembers_static(item) if inspect.isclass(item) else ():
+            function = inspect.unwrap(getattr(member, "__func__", getattr(member, "fget", member)))
+            ours = inspect.isfunction(function) and function.__module__.startswith("policytree.")
+            if ours and ">>> " in (function.__doc__ or ""):
+                found.setdefault(function, pytest.param(function, id=f"{name}.{attribute}"))
+    return list(found.values())
+
+
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
@@ -43,6 +56,12 @@ def test_examples_print_what_they_say(item):
     text = inspect.getdoc(item)
     assert "\nExamples\n--------\n>>> " in text
     assert examples_that_hold(text, item.__qualname__, inspect.getsourcefile(item)) > 0
+
+
+@pytest.mark.parametrize("method", methods_with_examples())
+def test_examples_of_methods_print_what_they_say(method):
+    assert "\nExamples\n--------\n>>> " in inspect.getdoc(method)
+    assert examples_that_hold(inspect.getdoc(method), method.__qualname__, inspect.getsourcefile(method)) > 0
 
 
 def examples_that_hold(text, name, path) -> int:

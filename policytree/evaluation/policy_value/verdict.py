@@ -11,7 +11,7 @@ from scipy.special import ndtri, stdtrit
 
 from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals
+from policytree.evaluation.formatting import confidence_text, decimals
 from policytree.evaluation.inference.best_arm import BestComparison
 from policytree.evaluation.inference.step_down import (
     Difference,
@@ -350,8 +350,7 @@ class Verdict(Shown):
     def interval(self, estimate: Gain | BestComparison | Estimate) -> str:
         """A confidence interval, with its level."""
         digits = decimals([(estimate.upper - estimate.lower) / 4])
-        level = 100 * self.against_best.level
-        return f"{level:g}% CI {estimate.lower:,.{digits}f} to {estimate.upper:,.{digits}f}"
+        return confidence_text(estimate.lower, estimate.upper, digits, self.against_best.level)
 
     def _gain(self, gain: Gain, over: str) -> str:
         """A gain with its interval, net and before costs."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from policytree.evaluation.formatting import estimate_text
+
 
 @dataclass(frozen=True, slots=True)
 class BudgetEstimate:
@@ -40,6 +42,10 @@ class BudgetEstimate:
     def __repr__(self) -> str:
         interval = f"{100 * self.level:g}% interval [{self.lower:.6g}, {self.upper:.6g}]"
         return f"BudgetEstimate(value={self.value:.6g}, {interval})"
+
+    def __str__(self) -> str:
+        finite = [end for end in (self.lower, self.upper) if np.isfinite([end, self.value]).all()]
+        return estimate_text(self, [abs(end - self.value) / 2 for end in finite])
 
     @classmethod
     def of(cls, value: float, ends: tuple[float, float], level: float) -> BudgetEstimate:

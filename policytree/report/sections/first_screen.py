@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from policytree.evaluation.formatting import decimals
+from policytree.evaluation.formatting import confidence_text, decimals
 from policytree.evaluation.inference.step_down import Ranking
 from policytree.evaluation.policy_value.gate import SUPPORTED
 from policytree.evaluation.policy_value.rule_names import STATUS_QUO
@@ -124,7 +124,7 @@ def _glance(told: Told) -> tuple[tuple[str, str], ...]:
         if gain.rule in means and gain.over in means:
             mine, theirs = means[gain.rule], means[gain.over]
             digits = decimals([mine.standard_error, theirs.standard_error])
-            interval = f"{100 * mine.level:g}% CI {mine.lower:,.{digits}f} to {mine.upper:,.{digits}f}"
+            interval = confidence_text(mine.lower, mine.upper, digits, mine.level)
             other = f"{theirs.value:,.{digits}f} {_under(gain.over, verdict)}"
             pairs.append((f"mean {further} under the rule ({interval}); {other}", f"{mine.value:,.{digits}f}"))
     return tuple(pairs)
