@@ -89,7 +89,7 @@ def test_doubly_robust_with_either_model_wrong(rng, wrong):
 def test_coverage_of_the_average_effect(rng):
     """With two folds: half of the rows for every model, and so more error of the nuisances than with five."""
     found = []
-    for seed in range(200):
+    for seed in range(120):
         X, T, Y, _, _ = confounded(rng, 300)
         r = RewardEstimator(**LINEAR, cv=2, random_state=seed).fit_predict(Y, T, X=X)
         effect = r[1] - r[0]
