@@ -343,9 +343,8 @@ def _data_beside(
     origin: Origin, further: Mapping[str, Mapping[str, Estimate]], groups: JudgedGroups | None, level: float
 ) -> dict[str, Any]:
     """Further outcomes and groups, as plain values."""
-    parts = ("value", "standard_error", "lower", "upper")
     outcomes = [
-        {"outcome": name, "rule": rule, **{part: getattr(each, part) for part in parts}}
+        {"outcome": name, "rule": rule, **each.numbers}
         for name, rules in further.items()
         for rule, each in rules.items()
     ]
