@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.features import shown
-from policytree.evaluation.formatting import Columns, decimals, interval_text, of_column, records
+from policytree.evaluation.formatting import Columns, decimals, interval_text, of_column, records, share_columns
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
 from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.evaluation.stability.rashomon_tables import NearTies
@@ -119,8 +119,7 @@ def _stability(material: Material, stability: PolicyStability) -> list[Block]:
         if stability.shown_splits == splits_of(material.model.tree_):
             tree = material.tree  # as the page shows it elsewhere
             frame["split"] = [split_label(tree, int(node), missing=False) for node in np.flatnonzero(~tree.is_leaf)]
-        columns = {name: f"{{{name}{':.0%}' if dtype.kind == 'f' else '}'}" for name, dtype in frame.dtypes.items()}
-        blocks.append(Table.of(frame, columns, "How often the splits of this tree recur"))
+        blocks.append(Table.of(frame, share_columns(frame), "How often the splits of this tree recur"))
     features = stability.feature_shares()[["anywhere"]]
     features = _called(features[features["anywhere"] > 0], material)
     if len(features):
