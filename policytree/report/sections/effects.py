@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from policytree.evaluation.formatting import BOUNDS, NUMBER, Columns, decimals, p_text, rows_text
@@ -42,7 +44,7 @@ def heterogeneity_section(material: Material) -> Section:
         "predicted effect of": "{treatment} - {baseline}", "slope": "{slope:.2f}", "std. error": "{slope_error:.2f}",
         "p (Holm)": lambda row: p_text(row["slope_p_adjusted"]),
     }  # fmt: skip
-    told = {"baseline": test.baseline, "digits": decimals(test.table["standard_error"])}
+    told: dict[str, Any] = {"baseline": test.baseline, "digits": decimals(test.table["standard_error"])}
     caption = f"Average effects{material.of_whom}, by {_of_all(test.n, material)}"
     of_slopes = f"Slopes of observed effects on predicted ones, by {test.n:,} rows"
     tables = (
