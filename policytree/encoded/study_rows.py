@@ -13,7 +13,7 @@ from policytree.encoded.draws import cluster_keys
 from policytree.encoded.reading import covariate, numbers, positions, refuse_unread, row_weights
 from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Given
-from policytree.study.outcomes import Event, MayBeMissing, Number, TimeToEvent
+from policytree.study.outcomes import Outcome, TimeToEvent
 from policytree.study.study import Study, columns_in
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.study_data import LARGEST_OUTCOME, WEIGHT, StudyData
@@ -21,7 +21,6 @@ from policytree.weighting.time_to_event.outcome import TimeToEvent as Times
 from policytree.weighting.time_to_event.outcome import check_horizon, resolve_target, time_to_event
 
 IN_MEMORY = "or score the rows in memory: RewardEstimator().fit(study.in_memory())"
-SERVED = (Number, Event, MayBeMissing, TimeToEvent, Given)
 REMEDIES = {  # of kinds that are not served
     "Offered": f"pass the offers as treatment, {IN_MEMORY}",
     "Combined": f"write combinations of the treatments into one column, {IN_MEMORY}",
@@ -44,7 +43,8 @@ def check_scored(study: Any) -> None:
     if not isinstance(study, Study):
         raise InputError(f"stream_rewards takes a Study(table, treatment=..., outcome=...); got {quoted(study)}.")
     for kind in (study.outcome, study.treatment):
-        if not isinstance(kind, SERVED):
+        served = kind.in_parts if isinstance(kind, Outcome) else isinstance(kind, Given)
+        if not served:
             name = type(kind).__name__
             raise InputError(f"Rewards in batches know no {name}; {REMEDIES.get(name, IN_MEMORY.removeprefix('or '))}.")
     refuse_unread(study, UNREAD, "Rewards in batches")

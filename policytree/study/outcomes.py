@@ -79,6 +79,11 @@ class Outcome(ABC):
         )
 
     @property
+    def in_parts(self) -> bool:
+        """Whether the kind can be read a batch at a time: it then has an :meth:`arguments_of_part` of its own."""
+        return type(self).arguments_of_part is not Outcome.arguments_of_part
+
+    @property
     def labelled(self) -> list[str]:
         """Columns whose values are labels, of which those of all rows say what they mean."""
         return []

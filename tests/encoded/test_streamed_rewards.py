@@ -422,6 +422,25 @@ class Change(Outcome):
         return {"Y": (table[self.column] - table[self.since]).rename(self.column)}
 
 
+class ChangeInParts(Change):
+    """The same, read in parts."""
+
+    def arguments_of_part(self, table):
+        return self.arguments(table)
+
+
+def test_a_kind_of_ones_own_is_scored_in_batches_once_it_can_be_read_in_parts(rows, tmp_path):
+    rows = rows.assign(before=rows.x.round(1), change=rows.y - rows.x.round(1))
+    found = []
+    for name, outcome in (("own", ChangeInParts("y", "before")), ("number", "change")):
+        study = Study(rows, covariates=["x", "town"], outcome=outcome, treatment="arm")
+        estimator = RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=3)
+        scores = stream_rewards(estimator, study, directory=tmp_path / name)
+        found.append(np.concatenate([part[scores.rewards].to_numpy() for part in parts(scores)]))
+    assert found[0].shape == (300, 3)
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("where", ["memory", "files"])
 @pytest.mark.parametrize(
     ("roles", "words"),

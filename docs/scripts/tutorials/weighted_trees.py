@@ -163,7 +163,7 @@ print(lines.to_string())
 # "errors" is the share of the weight that is labelled wrongly, the paper's objective without a penalty. Here is the
 # proved tree of the first reading, then the one of the guesses. The paper prints its own tree of depth three as a
 # picture (its Fig. 4), and no text that we have gives a split of it: compare by eye. A tree that differs is no
-# surprise. Six draws of the matching agree on 43 to 68 % of these decisions (``case_studies/lalonde``), and the paper
+# surprise. Six draws of the matching agree on 48 to 60 % of these decisions (``case_studies/lalonde``), and the paper
 # does not say how it matched.
 
 for thresholds in ("all", "guessed"):
