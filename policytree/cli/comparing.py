@@ -38,7 +38,7 @@ def compare(
         typer.Option(metavar="NAME", help="The rewards that trees are found for, as in design. Default: dr."),
     ] = None,
     guesses: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="What a reference model may narrow, as in design.")
+        str | None, typer.Option(metavar="NAME,...", help="Guesses that narrow the search, as in design.")
     ] = None,
     max_depth: Annotated[int, typer.Option(metavar="N", min=0, help="Most questions on a path.")] = 2,
     regularization: Annotated[

@@ -155,7 +155,7 @@ def _curve(curve: QiniCurve, material: Material) -> list[Block]:
     ylabel = f"gain over {curve.baseline} for all, {_measured(material)}"
     data = {"lines": lines, "xlabel": "budget per person", "ylabel": ylabel}
     words = f"Targeted: those first who are predicted to gain most for the money. Budgets are per person.{by_lot}"
-    return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}"), Words(words)]
+    return [*_sentences(str(curve)), Picture("curves", data, f"Gain of every budget. {curve}"), Words(words)]
 
 
 def _measured(material: Material) -> str:

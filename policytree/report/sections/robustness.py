@@ -35,8 +35,8 @@ OFFERS = (
 )
 BY_COVARIATES = "Offers are taken to be as good as random given the covariates and confounders named above. "
 COMPLETE = " and outcomes are not missing."
-CENSORED = ". What hides behind censoring is another matter, see Time to event."
-MISSING = ". What hides behind missing outcomes is another matter, see Missing outcomes."
+CENSORED = ". Hidden causes of censoring are another matter, see Time to event."
+MISSING = ". Hidden causes of missing outcomes are another matter, see Missing outcomes."
 ESTIMATED = (
     "Everything here assumes that, given the covariates and confounders named above, treatment was as good as random. "
     "No data can show that. How strong a hidden confounder would have to be was not computed: pass the results of "
