@@ -80,12 +80,56 @@ def held_out_scores(study: dict, rng, linear: bool = True) -> HeldOut:
     return HeldOut(np.array(scores), np.array(trees), list(values), folds)
 
 
-def balanced(T, units, rng) -> np.ndarray:
+@dataclass(frozen=True)
+class JudgedLater:
+    """Rewards of the later half of a simulated trial, whose blocks are judged by what all rows before them taught.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (1 + K, m)
+        Rewards of the tree learnt from the rows before a row's block, and of every arm.
+    rows, block : ndarray of shape (m,), int
+    """
+
+    scores: np.ndarray
+    rows: np.ndarray
+    block: np.ndarray
+
+
+def sequential_scores(study: dict, blocks: np.ndarray, linear: bool = True) -> JudgedLater:
+    """Sequential validation, as `cross_val_policy_value` does with ``validation="sequential"``.
+
+    Parameters
+    ----------
+    study : dict
+        As in `held_out_scores`.
+    blocks : ndarray of shape (n,), int
+        0, 1, ...; the later half of them is judged.
+    """
+    Y, T, X, groups = study["Y"], study["T"], study["X"], study.get("groups")
+    chances = np.array([study["propensity"][k] for k in range(len(study["propensity"]))])
+    design = np.column_stack([np.ones(len(Y)), X]) if linear else np.ones((len(Y), 1))
+    codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in X.T])
+    found, rows, n_blocks = [], [], blocks.max() + 1
+    for k in range(n_blocks // 2, n_blocks):
+        known = np.flatnonzero(blocks <= k)
+        learns, own = blocks[known] < k, codes[known]
+        half = np.full((1, len(known)), -1)
+        half[0, learns] = _halves(learns.sum()) if groups is None else inner_folds(groups[known][learns])
+        order = np.argsort(own, axis=0, kind="stable")
+        scores, _ = one_pass(design[known], Y[known], T[known], chances, own, order, half, codes.max() + 1)
+        found.append(scores[~learns].T)
+        rows.append(known[~learns])
+    judged = np.concatenate(rows)
+    return JudgedLater(np.hstack(found), judged, blocks[judged])
+
+
+def balanced(T, units, rng, folds: int = FOLDS) -> np.ndarray:
     """Folds (n,) that deal the units of every arm out evenly."""
     _, first = np.unique(units, return_index=True)
     shuffled = rng.permutation(len(first))
     fold = np.empty(len(first), dtype=np.int64)
-    fold[shuffled[np.argsort(T[first[shuffled]], kind="stable")]] = np.arange(len(first)) % FOLDS
+    fold[shuffled[np.argsort(T[first[shuffled]], kind="stable")]] = np.arange(len(first)) % folds
     return fold[units]
 
 

@@ -31,21 +31,22 @@ def grid(n: int, values: int, p: int):
 
 
 def problems(directory):
-    """Name, features, losses, price of a leaf as a share of the rows, depth, epsilon, whether that is of the gain."""
+    """Name, features, losses, price of a leaf as a share of the rows, depth, epsilon (of the gain?), rows of a leaf."""
     compas = table(directory, "compas")
     fico = table(directory, "fico_heloc")
     weighted = table(directory, "fico_heloc", log_normal=True)
     arms = policy(directory, 10_000, 10, 3, "continuous")
-    yield "COMPAS, 134 thresholds", compas.X, compas.losses, 0.01, 2, "0.02", False
-    yield "COMPAS, 134 thresholds", compas.X, compas.losses, 0.01, 3, "0.02", False
-    yield "COMPAS, 134 thresholds", compas.X, compas.losses, 0.001, 3, "0.02", False
-    yield "FICO, 1,917 thresholds", fico.X, fico.losses, 0.0, 2, "0.02", False
-    yield "FICO, 1,917 thresholds", fico.X, fico.losses, 0.0, 2, "0.1", False
-    yield "FICO, log-normal weights", weighted.X, weighted.losses, 0.0, 2, "0.02", False
-    yield "FICO, 1,917 thresholds", fico.X, fico.losses, 0.005, 3, "0.01", False
-    yield "FICO, 1,917 thresholds", fico.X, fico.losses, 0.0, 3, "0.01", False
-    yield "10,000 x 10 continuous, 3 arms", arms.X, arms.losses, 0.0, 2, "0.02", True
-    yield "100,000 x 5, 200 values each", *grid(100_000, 200, 5), 0.001, 3, "0.01", False
+    yield "COMPAS, 134 thresholds", compas.X, compas.losses, 0.01, 2, "0.02", False, 1
+    yield "COMPAS, 134 thresholds", compas.X, compas.losses, 0.01, 3, "0.02", False, 1
+    yield "COMPAS, 134 thresholds", compas.X, compas.losses, 0.001, 3, "0.02", False, 1
+    yield "FICO, 1,917 thresholds", fico.X, fico.losses, 0.0, 2, "0.02", False, 1
+    yield "FICO, 1,917 thresholds", fico.X, fico.losses, 0.0, 2, "0.1", False, 1
+    yield "FICO, log-normal weights", weighted.X, weighted.losses, 0.0, 2, "0.02", False, 1
+    yield "FICO, 1,917 thresholds", fico.X, fico.losses, 0.005, 3, "0.01", False, 1
+    yield "FICO, 1,917 thresholds", fico.X, fico.losses, 0.0, 3, "0.01", False, 1
+    yield "10,000 x 10 continuous, 3 arms", arms.X, arms.losses, 0.0, 2, "0.02", True, 1
+    yield "2,500 of these rows, 50 to a leaf", arms.X[:2_500], arms.losses[:2_500], 0.0, 2, "0.02", True, 50
+    yield "100,000 x 5, 200 values each", *grid(100_000, 200, 5), 0.001, 3, "0.01", False, 1
 
 
 def main() -> None:
@@ -57,8 +58,8 @@ def main() -> None:
     load_kernels(all_kernels())
     print("| problem | price of a leaf | depth | epsilon | near-ties | seconds |\n|---|---|---|---|---|---|")
     try:
-        for name, X, losses, price, depth, epsilon, of_gain in problems(data_directory(options.data)):
-            problem = Problem(bin_matrix(X), losses, price * len(X), depth)
+        for name, X, losses, price, depth, epsilon, of_gain, least_leaf in problems(data_directory(options.data)):
+            problem = Problem(bin_matrix(X), losses, price * len(X), depth, min_leaf=least_leaf)
             share = Fraction(epsilon)
             start = time.process_time()
             found = enumerate_rashomon(

@@ -155,7 +155,7 @@ def subsets_alone(X, y, price: float, limit: float, siblings: bool, ahead: bool,
     search = start_subset_search(node, len(y), clock, None, keep)
     work, value = search.first_slice(), FEASIBLE
     while search.bound < value and not search.ended and time.process_time() < start + limit:
-        value = search.run(FEASIBLE, work)
+        value = search.advance(FEASIBLE, work)
         work *= 2
     star = "" if search.bound >= value else "*"
     return f"{search.counters[ENTERED]:,} ({time.process_time() - start:.2f}{star})"

@@ -28,8 +28,11 @@ from __future__ import annotations
 
 import argparse
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from light_pipeline import FOLDS, held_out_scores
@@ -184,21 +187,22 @@ def difference(run: dict, a: int, b: int, kind: str = LIBRARY) -> Difference:
     return Difference(value, float(np.sqrt(max(variance, 0.0))), run["degrees"])
 
 
-def verdict(run: dict) -> dict[str, bool]:
-    """Return the claims of a verdict against the control."""
-    names = ["tree", *(f"arm {k}" for k in range(run["theta"].shape[1] - 1))]
-
-    def between(a: str, b: str) -> Difference:
-        return difference(run, names.index(a), names.index(b))
-
-    found = against_reference("tree", names[2:], "arm 0", between, "maximize")
+def claims(n_rules: int, between: Callable[[int, int], Any]) -> dict[str, bool]:
+    """Claims of a verdict against the control (rule 1) about the tree (rule 0) and the arms, from their differences."""
+    names = ["tree", *(f"arm {k}" for k in range(n_rules - 1))]
+    found = against_reference(
+        "tree", names[2:], "arm 0", lambda a, b: between(names.index(a), names.index(b)), "maximize"
+    )
     treatment = bool(found.shown) and not found.tree_best
     tree = found.tree_best or (found.tree and not found.shown)
-    first = between("arm 1", "arm 0")
-    return {
-        "any": treatment or tree, "treatment": treatment, "tree": tree, "shown best": found.tree_best,
-        "wrong side": abs(first.value - run["effect"]) > first.half_width,
-    }  # fmt: skip
+    return {"any": treatment or tree, "treatment": treatment, "tree": tree, "shown best": found.tree_best}
+
+
+def verdict(run: dict) -> dict[str, bool]:
+    """Return the claims of a verdict against the control, and whether its first interval misses the truth."""
+    first = difference(run, 2, 1)
+    told = claims(run["theta"].shape[1], partial(difference, run))
+    return {**told, "wrong side": abs(first.value - run["effect"]) > first.half_width}
 
 
 def verdicts(runs: list[dict]) -> list[str]:

@@ -25,6 +25,7 @@ from policytree import (
     cross_val_policy_value,
     heterogeneity_test,
     leaf_summary,
+    load_dataset,
     policy_value,
 )
 from policytree.plotting.values import PolicyValueDisplay
@@ -297,14 +298,14 @@ def show_tutorial(study) -> None:
     """Print what the tutorial's own lines give, on the 445 men that come with causaldata."""
     study.heading("8. The tutorial's own lines (445 men)")
     study.step("the tutorial's lines")
-    data = men_of("nsw")
-    model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0).fit(**data)
-    study.show(heterogeneity_test(**data, random_state=0))
+    men = load_dataset("nsw").study()
+    model = DRPolicyTree(max_depth=2, min_samples_per_treatment=SMALLEST, random_state=0).fit(men)
+    study.show(heterogeneity_test(men, random_state=0))
     study.show()
     study.show(model.export_text())
     study.show(f"{model.status_.name} {model.optimality_gap_:g}\n")
     folds = {"cv": 3, "n_repeats": 1} if study.quick else {"cv": 5}
-    study.show(cross_val_policy_value(model, **data, **folds, random_state=0))
+    study.show(cross_val_policy_value(model, men, **folds, random_state=0))
 
 
 def main(study) -> None:

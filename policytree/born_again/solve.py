@@ -130,7 +130,7 @@ def solve_born_again(
     if memory is None and (free := free_bytes()) is not None:
         memory = FREE * free
     exact = Clock(None if limits.time_limit is None else SHARE * limits.time_limit, memory_limit=memory)
-    search = _Search(make_grid(ensemble), objective, exact, limits)
+    search = _BornAgainSearch(make_grid(ensemble), objective, exact, limits)
     exact.watch(search.run)
     if search.nodes is None:
         status = exact.status if exact.stopped else Status.HEURISTIC
@@ -153,7 +153,7 @@ def _bounds(objective: str, bounds: tuple[int, int], proved: tuple[int, int]) ->
     )
 
 
-class _Search:
+class _BornAgainSearch:
     """The exact search in a thread of its own, and the greedy one after it."""
 
     def __init__(self, grid: Grid, objective: str, clock: Clock, limits: SearchLimits):

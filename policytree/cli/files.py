@@ -177,7 +177,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
     data: dict[str, Any] = to_dict(tree)
     data["design"] = {
         "policytree": __version__,
-        "source": origin.source,
+        "source": study.name,
         "treatment": study.treatment.column,
         "factors": list(study.treatment.of) if isinstance(study.treatment, Combined) else [],
         "outcome": study.outcome.column,
@@ -287,12 +287,10 @@ def _offers_data(result: Result) -> dict[str, Any] | None:
     seen, honest = result.study.observed, result.honest
     rows = np.arange(seen.n) if honest is None else np.setdiff1d(np.arange(seen.n), honest.rows)
     found = summary_of(seen, result.estimator.reward_estimator_, rows)
-    parts = ("value", "standard_error", "lower", "upper")
-    effect, compliers = ({p: getattr(e, p) for p in parts} for e in (found.effect, found.compliers))
     data = {
         "table": found.offers.reset_index().to_dict("records"),
-        "effect_on_compliers": {**effect, "robust_interval": list(found.robust_interval)},
-        "compliers": compliers,
+        "effect_on_compliers": {**found.effect.numbers, "robust_interval": list(found.robust_interval)},
+        "compliers": found.compliers.numbers,
         "f_statistic": found.f_statistic,
         "overidentification": None if found.overidentification is None else list(found.overidentification),
         "small_compliance": found.small_compliance,

@@ -5,6 +5,7 @@ Dask waits for workers without end: whoever waits for its tasks looks after a wh
 
 from __future__ import annotations
 
+import math
 import pickle
 import tempfile
 import time
@@ -96,10 +97,11 @@ class WorkerWatch:
         Raises
         ------
         InputError
-            If there is no worker to send them to.
+            If there is no worker to send them to within ``timeout``.
         """
+        patience = math.inf if self.timeout is None else self.timeout
         try:
-            return self.client.scatter(data, broadcast=True, hash=False)
+            return self.client.scatter(data, broadcast=True, hash=False, timeout=patience)
         except OSError as error:  # it waits for a first worker
             raise InputError(self._no_answer() if self._lost else self._no_workers_yet()) from error
 

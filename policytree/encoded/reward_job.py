@@ -459,7 +459,7 @@ class RewardJob(FolderJob):
     def _write(self, k: int, table: Any, first_row: int) -> dict:
         fold, out = self._places(self._keys(table, first_row))
         batch, raised = self._completed(self._batch(table, first_row, fold), out)
-        nuisances = self._nuisances(batch, out, table)
+        nuisances = self._nuisances(batch, out, table, first_row)
         observed = observed_rows(batch.y, batch.arm, self.treatments, batch.weight, batch.seen)
         if nuisances.observation is not None:
             assert batch.seen is not None, "outcomes are numbers"
@@ -489,14 +489,14 @@ class RewardJob(FolderJob):
         counts = {"low": low.sum(axis=0).tolist(), "n_low": int(low.any(axis=1).sum())}
         return counts | {"least": propensity.min(axis=0).tolist()}
 
-    def _nuisances(self, batch: Batch, out: np.ndarray, table: Any) -> Nuisances:
+    def _nuisances(self, batch: Batch, out: np.ndarray, table: Any, first_row: int) -> Nuisances:
         """Predict the scheme's nuisances, estimated propensities raised to the floor; known ones are never changed."""
         regression = propensity = raw = observation = None
         if self.scheme.needs_regression:
             by_arm = [[m for m in self.models if m.arm == k] for k in range(len(self.treatments))]
             regression = np.column_stack(self.each(lambda models: self._predicted(models, batch, out), by_arm))
         if self.scheme.needs_propensity and self.study.propensity is not None:
-            propensity = known_propensities(table, self.study.propensity, self.treatments)
+            propensity = known_propensities(table, self.study.propensity, self.treatments, first_row)
         elif self.scheme.needs_propensity:
             models = [m for m in self.models if m.arm is None and not isinstance(m, ObservationModel)]
             raw = self._predicted(models, batch, out)

@@ -19,15 +19,11 @@ from policytree.encoded.study_rows import check_scored
 from policytree.exceptions import InputError, quoted
 from policytree.study.outcomes import Rewards, TimeToEvent
 from policytree.study.study import Study
-from policytree.weighting.direct_method import DirectMethod
-from policytree.weighting.doubly_robust import DoublyRobust
-from policytree.weighting.inverse_propensity import InversePropensity
 from policytree.weighting.registry import SCHEMES
-from policytree.weighting.reward_arguments import is_instrumental, is_matched
+from policytree.weighting.reward_arguments import is_instrumental, is_matched, scores_by_row
 from policytree.weighting.time_to_event.outcome import resolve_target
 
 VERSION = 2  # 1: columns by their roles, without kinds
-BY_ROW = (DirectMethod, DoublyRobust, InversePropensity)  # schemes that score each row by itself, unless normalised
 
 
 @dataclass(frozen=True)
@@ -306,9 +302,8 @@ def _check_estimator(estimator: Any) -> None:
         raise InputError(f"Rewards in batches take a number of folds of at least 2 as cv; got {quoted(cv)}.")
     method = estimator.method
     method = SCHEMES.get(method, method) if isinstance(method, str) else method
-    alone = isinstance(method, BY_ROW) and not getattr(method, "normalized", False)
-    if is_matched(estimator) or not (isinstance(method, str) or alone):
+    if is_matched(estimator) or not (isinstance(method, str) or scores_by_row(method)):
+        known = ", ".join(repr(name) for name, scheme in SCHEMES.items() if scores_by_row(scheme))
         raise InputError(
-            "Rewards in batches are scored row by row; set method to 'dr', 'ipw' or "
-            "'regression', or score a table in memory."
+            f"Rewards in batches are scored row by row; set method to one of {known}, or score a table in memory."
         )

@@ -13,7 +13,7 @@ from policytree.encoded.draws import cluster_keys
 from policytree.encoded.reading import covariate, numbers, positions, refuse_unread, row_weights
 from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Given
-from policytree.study.outcomes import Event, MayBeMissing, Number, TimeToEvent
+from policytree.study.outcomes import Outcome, TimeToEvent
 from policytree.study.study import Study, columns_in
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.study_data import LARGEST_OUTCOME, WEIGHT, StudyData
@@ -21,7 +21,6 @@ from policytree.weighting.time_to_event.outcome import TimeToEvent as Times
 from policytree.weighting.time_to_event.outcome import check_horizon, resolve_target, time_to_event
 
 IN_MEMORY = "or score the rows in memory: RewardEstimator().fit(study.in_memory())"
-SERVED = (Number, Event, MayBeMissing, TimeToEvent, Given)
 REMEDIES = {  # of kinds that are not served
     "Offered": f"pass the offers as treatment, {IN_MEMORY}",
     "Combined": f"write combinations of the treatments into one column, {IN_MEMORY}",
@@ -44,7 +43,8 @@ def check_scored(study: Any) -> None:
     if not isinstance(study, Study):
         raise InputError(f"stream_rewards takes a Study(table, treatment=..., outcome=...); got {quoted(study)}.")
     for kind in (study.outcome, study.treatment):
-        if not isinstance(kind, SERVED):
+        served = kind.in_parts if isinstance(kind, Outcome) else isinstance(kind, Given)
+        if not served:
             name = type(kind).__name__
             raise InputError(f"Rewards in batches know no {name}; {REMEDIES.get(name, IN_MEMORY.removeprefix('or '))}.")
     refuse_unread(study, UNREAD, "Rewards in batches")
@@ -173,17 +173,17 @@ def covariate_frame(table: Any, names: tuple[str, ...], kinds: dict[str, str]) -
     )
 
 
-def known_propensities(table: Any, propensity: Any, treatments: np.ndarray) -> np.ndarray:
-    """Known propensities (m, K) of the rows of a table."""
+def known_propensities(table: Any, propensity: Any, treatments: np.ndarray, first_row: int) -> np.ndarray:
+    """Known propensities (m, K) of the rows of a table, the first of which has this number."""
 
     def of(value: Any) -> Any:
         return numbers(table.column(value)) if isinstance(value, str) else np.full(table.num_rows, float(value))
 
     if isinstance(propensity, Mapping):
-        return propensity_matrix({k: of(v) for k, v in propensity.items()}, table.num_rows, treatments)
-    if not isinstance(propensity, str):  # one number other than 1/2 needs a label, as in memory
-        return propensity_matrix(propensity, table.num_rows, treatments)
-    return propensity_matrix(_second(of(propensity), treatments), table.num_rows, treatments)
+        propensity = {k: of(v) for k, v in propensity.items()}
+    elif isinstance(propensity, str):  # one number other than 1/2 needs a label, as in memory
+        propensity = _second(of(propensity), treatments)
+    return propensity_matrix(propensity, table.num_rows, treatments, first_row=first_row)
 
 
 def _second(p: np.ndarray, treatments: np.ndarray) -> np.ndarray:

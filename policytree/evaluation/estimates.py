@@ -68,6 +68,11 @@ class Estimate:
     degrees_of_freedom: int
     between_variance: float = 0.0
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Value, standard_error, lower and upper, by these names."""
+        return {name: getattr(self, name) for name in ("value", "standard_error", "lower", "upper")}
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row with every attribute except the influence and the numbers of repetitions."""
         columns = ("value", "standard_error", "lower", "upper", "level", "n", "n_clusters")

@@ -1,14 +1,95 @@
-"""Numbers with their errors as text."""
+"""Numbers with their errors as text, and columns of tables: a heading and a format each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
+from string import Formatter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 WORDS_OF_A_UNIT = 6  # more is a description
+NOTHING = "-"  # in a cell whose number there is not
+NUMBER, ERROR = "{value:,.{digits}f}", "{standard_error:,.{digits}f}"
+BOUNDS = "[{lower:,.{digits}f}, {upper:,.{digits}f}]"
+INTERVAL = "[{interval_lower:,.{digits}f}, {interval_upper:,.{digits}f}]"
+Form = str | tuple[str, ...] | Callable[[Mapping[str, Any]], str]
+Columns = Mapping[str, Form] | Iterable[tuple[str, Form]]
+
+
+class _NotThere(Exception):
+    """A number that a cell is to show is missing."""
+
+
+class _Writer(Formatter):
+    """Formats as ``str.format`` does, but for numbers that are missing, or not finite; names may have any letters."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+        return kwargs[field_name], field_name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if value is None or (isinstance(value, Real) and not math.isfinite(value)):
+            raise _NotThere
+        return format(value, format_spec)
+
+
+_WRITER = _Writer()
+
+
+def cell(form: Form, row: Mapping[str, Any], **also: Any) -> str:
+    """A row's text in a column.
+
+    Parameters
+    ----------
+    form : str, tuple of str, or function of the row
+        A format of ``str.format`` that names numbers of the row, such as ``"{value:,.{digits}f}"``: a cell of which any
+        number is missing shows nothing. Further formats are left out where their own numbers are missing.
+    row : mapping
+    **also
+        What formats name beside.
+    """
+    parts, said = list[str](), {**row, **also}
+    if callable(form):
+        return form(said)
+    for part in (form,) if isinstance(form, str) else form:
+        try:
+            parts.append(_WRITER.vformat(part, (), said))
+        except _NotThere:
+            if not parts:
+                return NOTHING
+    return "".join(parts)
+
+
+def of_column(key: Any, spec: str = "") -> Form:
+    """The format of one number whose name may have any letters, such as a treatment's."""
+    return lambda row: cell(f"{{number:{spec}}}", row, number=row[key])
+
+
+def estimated(name: str, sign: str = "", digits: int | str = "{digits}") -> str:
+    """The format of an estimate and its interval, whose ends are ``name_lower`` and ``name_upper``."""
+    return f"{{{name}:{sign},.{digits}f}} [{{{name}_lower:,.{digits}f}}, {{{name}_upper:,.{digits}f}}]"
+
+
+def share_columns(frame: pd.DataFrame) -> dict[str, Form]:
+    """Columns of a frame all of whose fractions are shares."""
+    return {name: of_column(name, ".0%" if dtype.kind == "f" else "") for name, dtype in frame.dtypes.items()}
+
+
+def records(rows: pd.DataFrame | Iterable[Mapping[str, Any]]) -> list[dict[Any, Any]]:
+    """Rows as mappings; those of a frame hold its index, where that has a name."""
+    if isinstance(rows, pd.DataFrame):
+        return (rows if rows.index.names == [None] else rows.reset_index()).to_dict("records")
+    return list(map(dict, rows))
+
+
+def text_frame(rows: pd.DataFrame, columns: Columns, **also: Any) -> pd.DataFrame:
+    """A frame of texts, with the index of ``rows``."""
+    pairs, found = list(columns.items() if isinstance(columns, Mapping) else columns), records(rows)
+    texts = [[cell(form, row, **also) for _, form in pairs] for row in found]
+    return pd.DataFrame(texts, rows.index, [heading for heading, _ in pairs])
 
 
 def decimals(errors: Iterable[float]) -> int:
@@ -57,43 +138,30 @@ def bounds_text(lower: float, upper: float, digits: int) -> str:
     return f"[{lower:,.{digits}f}, {upper:,.{digits}f}]"
 
 
-def difference_texts(difference: Any, digits: int, mark: str = "") -> tuple[str, str]:
-    """A difference and its interval; "same" where the learnt rule gives everybody what the other one does.
-
-    ``mark`` divides thousands.
-    """
-    if difference is None:
-        return "", ""
-    if difference.value == difference.standard_error == 0.0:
-        return "same", ""
-    return f"{difference.value:+{mark}.{digits}f}", interval_text(difference, digits)
-
-
-def values_frame(
-    estimates: Mapping[str, Any], differences: Mapping[str, Any], digits: int, learnt: str
-) -> pd.DataFrame:
-    """Held-out values as a table of texts: every rule's value, and by how much the learnt one is ahead of it.
+def rule_columns(learnt: str, level: float) -> list[tuple[str, Form]]:
+    """Columns of a frame of rules: value, error, interval, and how far the learnt rule is ahead, with its interval.
 
     Parameters
     ----------
-    estimates, differences : mapping of rule to Estimate
-        The learnt rule, and rules that it is not compared with, have no difference.
-    digits : int
     learnt : str
         Name of the learnt rule in the heading of the differences.
+    level : float
     """
-    interval = f"{100 * next(iter(estimates.values())).level:g}% interval"
-    rows = {}
-    for rule, estimate in estimates.items():
-        difference = differences.get(rule)
-        rows[rule] = [
-            f"{estimate.value:.{digits}f}",
-            f"{estimate.standard_error:.{digits}f}",
-            interval_text(estimate, digits),
-            *difference_texts(difference, digits),
-        ]
-    header = ["value", "std. error", interval, f"{learnt} - rule", f"{interval} "]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=header)
+
+    def ahead(form: str, same: str) -> Form:
+        def said(row: Mapping[str, Any]) -> str:
+            difference, error = row["difference"], row["difference_standard_error"]
+            if math.isnan(difference):  # the learnt rule's own row
+                return ""
+            return same if difference == error == 0.0 else cell(form, row)
+
+        return said
+
+    interval, ends = f"{100 * level:g}% interval", estimated("difference", "+").partition(" ")
+    return [
+        ("value", NUMBER), ("std. error", ERROR), (interval, BOUNDS),
+        (f"{learnt} - rule", ahead(ends[0], "same")), (f"{interval} ", ahead(ends[2], "")),
+    ]  # fmt: skip
 
 
 def short_unit(text: str) -> str:

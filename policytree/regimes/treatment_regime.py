@@ -221,18 +221,19 @@ class TreatmentRegime(NestedParameters):
             raise InputError(
                 f"The regime has {len(each)} estimators, but there are {n_stages} stages; give one for each."
             )
-        if len({one.direction or "maximize" for one in each}) > 1:
-            raise InputError("All stages must have one direction: their outcomes are summed.")
         out = []
         for one in each:
-            copy = clone(one).set_params(direction=one.direction or "maximize")
+            copy = clone(one).set_params(direction=self.direction)
             out.append(copy if copy.random_state is not None else copy.set_params(random_state=self.random_state))
         return out
 
     @property
     def direction(self) -> str:
         """Whether larger outcomes are better ("maximize") or smaller ones ("minimize")."""
-        return self.estimators(len(self._given()))[0].direction or "maximize"
+        directions = {one.direction or "maximize" for one in self._given()}
+        if len(directions) > 1:
+            raise InputError("All stages must have one direction: their outcomes are summed.")
+        return directions.pop() if directions else "maximize"
 
     @property
     def stated_direction(self) -> str | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from policytree.evaluation.formatting import Columns, cell, records
 from policytree.exceptions import InputError
 from policytree.serialization.parsing import MALFORMED
 
@@ -59,6 +61,29 @@ class Table:
     caption: str
     strong: tuple[int, ...] = ()
     numbers: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def of(
+        cls, rows: pd.DataFrame | Iterable[Mapping[str, Any]], columns: Columns, caption: str, *,
+        strong: tuple[int, ...] = (), **also: Any,
+    ) -> Table:  # fmt: skip
+        """A table of numbers by the headings of its columns and how each is written.
+
+        Parameters
+        ----------
+        rows : DataFrame, or iterable of mappings
+            Unrounded numbers by their names; those of a frame's index have the names of its levels.
+        columns : mapping of str to form, or pairs
+            By heading a format, as :func:`policytree.evaluation.formatting.cell` takes it; blanks at the end only tell
+            headings apart.
+        caption : str
+        strong : tuple of int
+        **also
+            What formats name beside, such as ``digits``.
+        """
+        plain, pairs = records(rows), tuple(columns.items() if isinstance(columns, Mapping) else columns)
+        cells = tuple(tuple(cell(form, row, **also) for _, form in pairs) for row in plain)
+        return cls(tuple(heading.rstrip() for heading, _ in pairs), cells, caption, strong, tuple(plain))
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):

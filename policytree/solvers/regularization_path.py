@@ -78,7 +78,7 @@ def solution_path(
     belong to a tree's loss; ``max_leaf_nodes`` ends the path at that many leaves.
     """
     envelope = _Envelope(problem, limits or SearchLimits(), min_penalty, solve)
-    lines = envelope.run()
+    lines = envelope.lines()
     if not lines:
         return [], True
     if floor is None:
@@ -128,7 +128,7 @@ class _Envelope:
         # Losses are sums of floats: lines closer than this cannot be told apart.
         self.tolerance = 1e-13 * (float(np.abs(problem.losses).max(axis=1).sum()) + dearest_level(problem))
 
-    def run(self) -> list[_Line]:
+    def lines(self) -> list[_Line]:
         """Lines of the envelope, from the smallest tree to the largest."""
         largest = self._line(self.min_penalty, self.problem.max_depth)
         smallest = self._line(self.min_penalty, 0)

@@ -2,7 +2,7 @@
 
 - ``study.py``: :class:`Study`, which everything downstream takes in place of Y, T, X and the rest.
 - ``outcomes.py``: kinds of outcome. ``assignments.py``: kinds of assignment. ``populations.py``: whom a rule is for.
-- ``columns.py``: columns by name. ``summary.py``: a study at a glance.
+- ``columns.py``: columns by name.
 
 A new kind is a frozen dataclass in the file of its sort, with the methods of its base class and a line below.
 """

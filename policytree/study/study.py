@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import os
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +18,12 @@ from policytree.common.typing import Table
 from policytree.common.validation import check_choice, check_level, is_real, place_of, position_of
 from policytree.data.feature_encoder import FeatureEncoder, as_pandas
 from policytree.data.sources import READ_ROWS, Source, arrow, is_dask, is_larger_than_memory, open_source
+from policytree.data.views import as_html, facts_frame
 from policytree.exceptions import InputError, quoted
 from policytree.study.assignments import Assignment, Combined, Offered, as_assignment
 from policytree.study.columns import default_covariates, names_of, refuse_no_values, refuse_two_roles, require_column
 from policytree.study.outcomes import Outcome, Rewards, as_outcome
 from policytree.study.populations import Population
-from policytree.study.summary import summary_html, summary_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.study_check.directions import Direction, direction_of, with_direction
 from policytree.weighting.propensities import propensity_matrix
@@ -31,6 +33,7 @@ from policytree.weighting.target_arguments import with_target
 if TYPE_CHECKING:
     from policytree.plotting.survival import KaplanMeierDisplay
 
+WIDTH = 100  # of a study's lines
 DIRECTIONS = ("maximize", "minimize")
 BETTER = {"maximize": "larger is better", "minimize": "smaller is better", None: "nobody said which way is better"}
 UNNAMED = (
@@ -543,10 +546,13 @@ class Study(StudyLike):
         return f"<Study: {', '.join(filter(None, (rows, self.treatment.column, of)))}>"
 
     def __str__(self) -> str:
-        return summary_text(self.summary())
+        said = self.summary()
+        indent = max(map(len, said)) + 2
+        fill = partial(textwrap.fill, width=WIDTH, subsequent_indent=" " * indent)
+        return "\n".join(fill(text, initial_indent=about.ljust(indent)) for about, text in said.items())
 
     def _repr_html_(self) -> str:
-        return summary_html(self.summary(), None if self.found is None else self.counts())
+        return as_html([facts_frame(self.summary()), *([] if self.found is None else [self.counts()])])
 
     def summary(self) -> dict[str, str]:
         """Describe the study, in words by topic."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class DirectMethod:
 
     needs_regression: bool = True
     needs_propensity: bool = False
+    by_row: ClassVar[bool] = True
 
     def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Predicted outcomes, shape (n, K), in the outcome's unit."""

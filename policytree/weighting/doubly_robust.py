@@ -52,6 +52,11 @@ class DoublyRobust:
     needs_regression: bool = True
     needs_propensity: bool = True
 
+    @property
+    def by_row(self) -> bool:
+        """Whether the reward of a row depends on no other row."""
+        return not self.normalized
+
     def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Scores, shape (n, K), in the outcome's unit.
 

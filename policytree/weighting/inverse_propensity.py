@@ -47,6 +47,11 @@ class InversePropensity:
     needs_regression: bool = False
     needs_propensity: bool = True
 
+    @property
+    def by_row(self) -> bool:
+        """Whether the reward of a row depends on no other row."""
+        return not self.normalized
+
     def rewards(self, observed: StudyData, nuisances: Nuisances) -> np.ndarray:
         """Rewards, shape (n, K), in the outcome's unit.
 

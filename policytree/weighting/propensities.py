@@ -27,7 +27,12 @@ def is_constant(propensity, n: int, n_arms: int) -> bool:
 
 
 def propensity_matrix(
-    propensity, n: int, treatments: np.ndarray, arm: str = "treatment", shares: np.ndarray | None = None
+    propensity,
+    n: int,
+    treatments: np.ndarray,
+    arm: str = "treatment",
+    shares: np.ndarray | None = None,
+    first_row: int = 0,
 ) -> np.ndarray:
     """Known propensities as an (n, K) matrix in the order of ``treatments``.
 
@@ -47,6 +52,8 @@ def propensity_matrix(
         Name of one of them in messages: "treatment" or "offer".
     shares : ndarray of shape (K,), optional
         Shares of the rows that got them, for a message.
+    first_row : int
+        Number of the first of these rows in messages: where it is in all rows, if these are a part of them.
 
     Returns
     -------
@@ -79,7 +86,7 @@ def propensity_matrix(
             f"propensity has shape {values.shape}; with {n} rows and {n_arms} {arm}s it must be a number (two "
             f"{arm}s), a mapping from label to probability, or have shape ({n_arms},), ({n},) or ({n}, {n_arms})."
         )
-    _check_probabilities(matrix, treatments, arm)
+    _check_probabilities(matrix, treatments, arm, first_row)
     return matrix
 
 
@@ -94,19 +101,20 @@ def needs_label(value: float, treatments: np.ndarray, arm: str = "treatment", sh
     return f"{text} In these rows the shares are {first} {shares[0]:.4g}, {second} {shares[1]:.4g}."
 
 
-def _check_probabilities(matrix: np.ndarray, treatments: np.ndarray, arm: str) -> None:
+def _check_probabilities(matrix: np.ndarray, treatments: np.ndarray, arm: str, first_row: int) -> None:
     bad = np.argwhere(~((matrix > 0.0) & (matrix < 1.0)))  # also catches NaN
     if len(bad):
         row, k = bad[0]
         raise InputError(
-            f"propensity of {arm} {treatments[k]!s} is {matrix[row, k]} in row {row}; it must lie strictly "
+            f"propensity of {arm} {treatments[k]!s} is {matrix[row, k]} in row {first_row + row}; it must lie strictly "
             f"between 0 and 1: leave out the rows that could not get every {arm}."
         )
     total = matrix.sum(axis=1)
     off = np.flatnonzero(np.abs(total - 1.0) > SUM_TOLERANCE)
     if len(off):
         raise InputError(
-            f"The propensities of row {off[0]} sum to {total[off[0]]:.6g}, not to 1; give each {arm}'s probability."
+            f"The propensities of row {first_row + off[0]} sum to {total[off[0]]:.6g}, not to 1; give each {arm}'s "
+            "probability."
         )
 
 

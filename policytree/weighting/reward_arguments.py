@@ -181,6 +181,11 @@ def given_nuisances(estimator: Any, propensity, regression, observed: StudyData,
     return Nuisances(m, p)
 
 
+def scores_by_row(scheme: Scheme) -> bool:
+    """Whether it scores every row by itself, so that rows may come in batches."""
+    return getattr(scheme, "by_row", False)
+
+
 def divided_by(scheme: Scheme, treatments: np.ndarray) -> np.ndarray | None:
     """Treatments whose propensity the scheme divides by, (K,) bool; None for all."""
     return scheme.divides_by(treatments) if hasattr(scheme, "divides_by") else None

@@ -49,7 +49,12 @@ class Nuisances:
 
 
 class Scheme(Protocol):
-    """From observations and nuisances to rewards; larger is better if a larger outcome is better."""
+    """From observations and nuisances to rewards; larger is better if a larger outcome is better.
+
+    A scheme may also have ``by_row``, true if the reward of a row does not depend on the other rows, so that rows may
+    come in batches; and if its rewards are about other people than everybody, ``population`` and ``divides_by``
+    (:class:`policytree.weighting.treated.DoublyRobustTreated`).
+    """
 
     @property
     def needs_regression(self) -> bool:

@@ -186,3 +186,38 @@ def test_a_data_set_with_many_pairs_counts_once_and_spiral_apart(part):
     half = 12.7062 * np.std([-0.02, 0.01], ddof=1) / np.sqrt(2)  # t with one degree of freedom
     assert told[-1].startswith(f"depth 2: -0.0050 [{-0.005 - half:.4f}, {-0.005 + half:.4f}] over 2 data sets")
     assert "Spiral -0.3000" in told[-1]
+
+
+def test_a_published_run_goes_on_with_the_folds_that_it_kept(part, tmp_path, monkeypatch):
+    sparsity, data = part("sparsity"), part("data")
+    sets = [data.Data(name, *small_problem(30)) for name in ("one", "two")]
+    study = SimpleNamespace(results=tmp_path, published=True, quick=False, step=lambda text: None)
+    fitted = []
+
+    def one_fold(each, train, test, chosen):
+        if len(fitted) == 3:
+            raise KeyboardInterrupt
+        fitted.append(each.name)
+        return [{"method": "direct", "setting": "depth 2", "seconds": 0.5, "proved": True}]
+
+    monkeypatch.setattr(sparsity, "one_fold", one_fold)
+    chosen = sparsity.Settings(folds=2)
+    with pytest.raises(KeyboardInterrupt):
+        sparsity.all_folds(study, sets, chosen)
+    fitted.append("after the interruption")
+    found = sparsity.all_folds(study, sets, chosen)
+    assert fitted == ["one", "one", "two", "after the interruption", "two"]
+    assert found[["data", "fold"]].to_numpy().tolist() == [["one", 0], ["one", 1], ["two", 0], ["two", 1]]
+    study.published = False  # runs of minutes are made anew
+    sparsity.all_folds(study, sets, chosen)
+    assert fitted[5:] == ["one", "one", "two", "two"]
+
+
+def test_exact_trees_stand_beside_those_of_cart_that_have_as_many_leaves(part):
+    rows = [("CART", "4 leaves", 4, 0.70, 0.60), ("direct", "a", 2, 0.60, 0.50), ("direct", "b", 4, 0.75, 0.55),
+            ("direct", "c", 5, 0.90, 0.90)]  # fmt: skip
+    fits = pd.DataFrame(rows, columns=["method", "setting", "leaves", "train", "test"]).assign(data="men")
+    fits = pd.concat([fits.assign(fold=k) for k in range(2)])
+    (line,) = part("beside_cart").compared(fits).to_dict("records")
+    assert (line["folds"], line["exact leaves"]) == (2, "4.0")
+    assert (line["ahead, train"], line["ahead, test"]) == ("+0.050 (0.000)", "-0.050 (0.000)")

@@ -28,13 +28,13 @@ ALL_ROWS = SizeGates(least_generation_rows=math.inf)
 @pytest.fixture
 def runs(monkeypatch):
     """The searches on some rows that there were."""
-    runs, run = [], constraint_generation.ConstraintGeneration.run
+    runs, run = [], constraint_generation.ConstraintGeneration.generate
 
     def counted(self):
         run(self)
         runs.append(self)
 
-    monkeypatch.setattr(constraint_generation.ConstraintGeneration, "run", counted)
+    monkeypatch.setattr(constraint_generation.ConstraintGeneration, "generate", counted)
     return runs
 
 

@@ -152,7 +152,7 @@ def taken(monkeypatch) -> Counter:
         monkeypatch.setattr(owner, name, counted)
 
     for owner, name in (
-        (RowDuals, "work"), (RowDuals, "_refine"), (dual_fitting, "drop_idle"), (SubsetSearch, "run"),
+        (RowDuals, "work"), (RowDuals, "_refine"), (dual_fitting, "drop_idle"), (SubsetSearch, "advance"),
         (SubsetSearch, "with_duals"), (constraint_generation.ConstraintGeneration, "_look_at"),
         (engines, "BinaryStack"), (binary_features, "solve_four"), (direct, "solve_one_feature"),
         (core_rows, "_keeps_minima"), (fractional_binary.PairRounds, "_rounds"),
@@ -256,7 +256,7 @@ def check_direct(kind: str, rng: np.random.Generator) -> None:
 def test_direct(kind, taken):
     rng = np.random.default_rng([len(kind), 401])
     ways = {
-        "any": ("RowDuals.work", "SubsetSearch.run", "conflict_pairs.pair_bound", "direct.solve_one_feature"),
+        "any": ("RowDuals.work", "SubsetSearch.advance", "conflict_pairs.pair_bound", "direct.solve_one_feature"),
         "noisy": ("RowDuals.work", "RowDuals._refine", "dual_fitting.drop_idle", "SubsetSearch.with_duals"),
         "penalised": ("RowDuals.work", "SubsetSearch.with_duals"),
         "two values": (
@@ -267,7 +267,7 @@ def test_direct(kind, taken):
         ),
         "few errors": (
             "ConstraintGeneration._look_at",
-            "SubsetSearch.run",
+            "SubsetSearch.advance",
             "IncumbentSearch._change",
             "incumbent_search.with_subtrees",
             "incumbent_search.pruned",

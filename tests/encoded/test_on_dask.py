@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -254,6 +255,20 @@ def test_waiting_ends_where_nobody_is_left(monkeypatch, counts, said):
                 watch.look()
         else:
             watch.look()
+
+
+@pytest.mark.parametrize(("timeout", "waited"), [(0.5, 0.5), (None, math.inf)])
+def test_a_first_worker_is_waited_for_as_long_as_was_asked(timeout, waited):
+    """Data are sent to a first worker, for which dask itself waits as long as for a connection: half a minute."""
+    cluster = Cluster([])
+
+    def scatter(data, timeout, **_):
+        assert timeout == waited
+        raise TimeoutError
+
+    cluster.scatter, cluster.status = scatter, "running"
+    with pytest.raises(InputError, match="has no worker; start some"):
+        executors.WorkerWatch(cluster, timeout).sent("data")
 
 
 def test_waiting_without_end_can_be_asked_for(monkeypatch):

@@ -234,6 +234,42 @@ def test_known_propensities(rows, tmp_path, form):
     np.testing.assert_allclose(learning.a, np.where(rows["arm"] == "a", rows.y / (1 - of_b), 0.0))
 
 
+@pytest.mark.parametrize("method", ["dr", "ipw", "regression"])
+@pytest.mark.parametrize("size", [50, 1000])
+def test_chances_of_every_row_are_those_in_memory(rows, tmp_path, monkeypatch, method, size):
+    """Three treatments with a column each, rows held out among them; a method that divides by none leaves them out."""
+    monkeypatch.setattr(reward_job, "FILE_ROWS", size)
+    given = {"a": "of_a", "b": "of_b", "c": "of_c"}
+    drawn = np.random.default_rng(7).dirichlet([4.0, 4.0, 4.0], len(rows)) * 0.7 + 0.1  # every row has its own
+    rows[list(given.values())] = drawn
+    settings = {"model_regression": LinearRegression(), "method": method}
+    study = Study(rows, treatment="arm", outcome="y", covariates=["x", "town"], weights="w", propensity=given)
+    scores = stream_rewards(
+        RewardEstimator(**settings, cv=2, random_state=0), study, held_out=0.3, directory=tmp_path / "s"
+    )
+    assert scores.n_clipped == 0
+    learning, held_out = parts(scores)
+    assert len(held_out) and not {*given.values()} & {*learning}, "chances are no covariates"
+    learns = rows["x"].isin(learning["x"]).to_numpy()
+    assert learning["x"].tolist() == rows["x"][learns].tolist(), "files keep the order of the source"
+    estimator = RewardEstimator(**settings, cv=learning["fold"].to_numpy()).fit(study[learns])
+    other = study[~learns]
+    known = {} if method == "regression" else {"propensity": rows.loc[~learns, list(given.values())].to_numpy()}
+    expected = estimator.predict_rewards(other.Y, other.T, X=other.X, **known)
+    np.testing.assert_allclose(learning[[*given]], estimator.rewards_[[*given]], rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(held_out[[*given]], expected[[*given]], rtol=1e-9, atol=1e-10)
+
+
+def test_chances_that_are_none_are_named_where_they_stand(rows, tmp_path):
+    rows = rows.assign(p=0.3, q=0.5)
+    rows.loc[200, "q"] = 0.6  # in the fourth file of rewards
+    rows.to_parquet(tmp_path / "rows.parquet")
+    known = {"a": "p", "b": "q", "c": 0.2}
+    study = Study(tmp_path / "rows.parquet", treatment="arm", outcome="y", covariates=["x"], propensity=known)
+    with pytest.raises(InputError, match=r"The propensities of row 200 sum to 1\.1, not to 1;"):
+        stream_rewards(RewardEstimator(method="ipw", cv=2, random_state=0), study, directory=tmp_path / "s")
+
+
 def test_small_known_propensities_are_used_and_told(rows, tmp_path):
     rows = rows.assign(arm=np.where(rows["arm"] == "a", "a", "b"))
     with pytest.warns(
@@ -384,6 +420,25 @@ class Change(Outcome):
 
     def arguments(self, table):
         return {"Y": (table[self.column] - table[self.since]).rename(self.column)}
+
+
+class ChangeInParts(Change):
+    """The same, read in parts."""
+
+    def arguments_of_part(self, table):
+        return self.arguments(table)
+
+
+def test_a_kind_of_ones_own_is_scored_in_batches_once_it_can_be_read_in_parts(rows, tmp_path):
+    rows = rows.assign(before=rows.x.round(1), change=rows.y - rows.x.round(1))
+    found = []
+    for name, outcome in (("own", ChangeInParts("y", "before")), ("number", "change")):
+        study = Study(rows, covariates=["x", "town"], outcome=outcome, treatment="arm")
+        estimator = RewardEstimator(LinearRegression(), LogisticRegression(), cv=2, random_state=3)
+        scores = stream_rewards(estimator, study, directory=tmp_path / name)
+        found.append(np.concatenate([part[scores.rewards].to_numpy() for part in parts(scores)]))
+    assert found[0].shape == (300, 3)
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("where", ["memory", "files"])

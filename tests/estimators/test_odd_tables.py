@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import (
     DRPolicyTree,
@@ -147,9 +148,9 @@ def test_treatments_that_are_true_and_false_are_judged_like_others(validation):
     x = pd.DataFrame({"a": rng.normal(size=120).round(1)})
     got = rng.permutation(np.arange(120) % 2).astype(bool)
     y = got * x["a"] + rng.normal(size=120)
-    tables = []
+    tables, linear = [], (LinearRegression(), LogisticRegression())
     for T in (got, np.where(got, "given", "a control")):
-        model = DRPolicyTree(max_depth=1, cv=3, random_state=0)
+        model = DRPolicyTree(*(() if validation == "split" else linear), max_depth=1, cv=3, random_state=0)
         table = cross_val_policy_value(model, y, T, X=x, validation=validation, random_state=0)
         known = model.fit(y, T, X=x).reward_estimator_
         check_rewards(known.rewards_, y, T, propensity=known.propensity_)

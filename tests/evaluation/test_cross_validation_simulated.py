@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
@@ -64,16 +65,19 @@ def test_known_propensity_of_many_forms_gives_the_same_table(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["no effect, n=300, 2 arms", "effects, n=300, 2 arms"])
-def test_held_out_intervals_cover_the_rules_that_were_judged(name):
-    """Two cells of benchmarks/held_out_coverage.py: three Monte-Carlo errors below 95 % of 120 runs are 89.0 %."""
+@pytest.mark.parametrize(("name", "runs"), [("no effect, n=300, 2 arms", 40), ("effects, n=300, 2 arms", 20)])
+def test_held_out_intervals_cover_the_rules_that_were_judged(name, runs):
+    """Two cells of benchmarks/held_out_coverage.py, which keeps the result of 1,000 runs of each.
+
+    Limits leave out one in a thousand of what 95 % (and 2.5 % of trees said to be worse) lets happen.
+    """
     with benchmark_script("held_out_coverage") as script, script.unwatched():
         cell = next(cell for cell in script.cells() if cell.name == name)
-        records = [record for seed in range(120) for record in script.one_run(cell, seed, ("repeated",))]
-    table = script.summary(pd.DataFrame(records)).set_index("procedure")
-    assert (table.loc["repeated", ["value", "difference", "against best"]] >= 89.0).all()
-    assert table.loc["repeated", "worse"] <= 5.0
-    assert 1.0 < table.loc["repeated", "width ratio"] < 1.25
+        records = pd.DataFrame([record for seed in range(runs) for record in script.one_run(cell, seed, ("repeated",))])
+    of = records[records["procedure"] == "repeated"]
+    assert (of[["value", "difference", "against best"]].sum() >= binom.ppf(0.001, runs, 0.95)).all()
+    assert of["worse"].sum() <= binom.ppf(0.999, runs, 0.025)
+    assert 1.0 < script.summary(records).set_index("procedure").loc["repeated", "width ratio"] < 1.25
 
 
 # --- costs and rivals ---

@@ -154,7 +154,7 @@ def test_processes_do_not_change_the_numbers(rng):
     X = pd.DataFrame(rng.normal(size=(n, 2)), columns=["u", "v"])
     T = rng.choice(["a", "b"], size=n)
     Y = (T == "b") * X["u"] + rng.normal(size=n)
-    model = DRPolicyTree(max_depth=1, cv=2, random_state=0)
+    model = DRPolicyTree(LinearRegression(), max_depth=1, cv=2, random_state=0)
     options = {"X": X, "propensity": 0.5, "cv": 2, "n_repeats": 2, "random_state": 1}
     calls = []
     one, two = (

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from scipy import stats
+from scipy.stats import binom
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from policytree import RewardEstimator, heterogeneity_test
@@ -195,23 +196,24 @@ def test_calibration_refuses(rng):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "n_arms", "size", "runs"),
-    [(300, 2, 1, 250), (300, 4, 1, 125), (1_500, 2, 25, 125)],
+    [(300, 2, 1, 60), (300, 4, 1, 30), (1_500, 2, 25, 30)],
     ids=["two arms", "four arms", "clusters"],
 )
 def test_size_and_power(rng, n, n_arms, size, runs):
-    """Without differences each test rejects in 5 % of samples (within 3.3 errors); with clear ones mostly."""
+    """Without differences each test rejects in 5 % of samples, with clear ones mostly; ``benchmarks/`` has 400 of each.
+
+    Limits leave out one in a thousand; a test that never rejects is told by its power.
+    """
     p = {0.0: [], 0.4: []}
     for effect, values in p.items():
-        for run in range(runs if effect == 0.0 else 40):
+        for run in range(runs if effect == 0.0 else 12):
             data = study(rng, n, n_arms, effect, size)
             model = RewardEstimator(**LEARNERS, random_state=run).fit(**data)
             found = heterogeneity_test(**data, fitted=model, random_state=run)
             values.append((found.p_value, found.p_predicted, found.p_linear))
-    rejected = {effect: (np.array(values) < 0.05).mean(axis=0) for effect, values in p.items()}
-    error = np.sqrt(0.05 * 0.95 / runs)
-    assert (rejected[0.0] <= 0.05 + 3.3 * error).all(), rejected
-    assert (rejected[0.0][1:] >= max(0.05 - 3.3 * error, 0.5 / runs)).all(), rejected
-    assert rejected[0.4][0] > (0.5 if n_arms == 2 else 0.25), rejected
+    rejected = {effect: (np.array(values) < 0.05).sum(axis=0) for effect, values in p.items()}
+    assert (rejected[0.0] <= binom.ppf(0.999, runs, 0.05)).all(), rejected
+    assert rejected[0.4][0] > (6 if n_arms == 2 else 3) and rejected[0.4].min() > 0, rejected
 
 
 def test_no_warning_on_the_way(rng):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import t
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -332,7 +333,6 @@ def test_differences_are_paired():
 @pytest.mark.parametrize(
     "wrong",
     [
-        (),
         ("outcome 1", "chances 2"),
         ("chances 1", "outcome 2"),
         ("outcome 1", "outcome 2"),
@@ -341,14 +341,18 @@ def test_differences_are_paired():
     ids=" and ".join,
 )
 def test_the_value_is_right_if_either_model_of_a_stage_is(wrong):
-    """One wrong model at every stage, in each of the four ways: one wrong model alone asks less of the estimate."""
+    """One wrong model at every stage, in each of the four ways: one wrong model alone asks less of the estimate.
+
+    If all are wrong, the value is off by 1.7 (``benchmarks/regimes.py``).
+    """
     found = []
-    for seed in range(30):
-        stages, estimators = two_stages(500, seed), [linear(), linear()]
+    for seed in range(6):
+        stages, estimators = two_stages(1500, seed), [linear(), linear()]
         for what in wrong:
             model, s = what.split()
             settings = {"outcome": {"model_regression": DummyRegressor()}, "chances": {"model_propensity": "shares"}}
             estimators[int(s) - 1].set_params(**settings[model])
         table = judge(TreatmentRegime(estimators), stages, sequences=[(1, 1)])
         found.append(table.estimates["always 1 then 1"].value)
-    assert abs(np.mean(found) - 1.0) <= 4 * np.std(found, ddof=1) / np.sqrt(len(found))  # the truth is E[C2 | 1] = 1
+    error = np.std(found, ddof=1) / np.sqrt(len(found))
+    assert abs(np.mean(found) - 1.0) <= t.ppf(0.9995, len(found) - 1) * error  # the truth is E[C2 | 1] = 1

@@ -88,10 +88,10 @@ def test_smaller_outcomes_are_better_if_asked():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "least"), [(500, 1.30), (2000, 1.40)])
-def test_the_two_stage_design_of_polle(n, least):
-    values = [true_value(TreatmentRegime(DRPolicyTree(), random_state=0).fit(two_stages(n, s))) for s in range(12)]
-    assert np.mean(values) >= least
+def test_the_two_stage_design_of_polle():
+    """200 runs of ``benchmarks/regimes.py`` have a mean of 1.411 and a spread of .024; here four runs."""
+    values = [true_value(TreatmentRegime(DRPolicyTree(), random_state=0).fit(two_stages(2000, s))) for s in range(4)]
+    assert np.mean(values) >= 1.411 - 3 * 0.024 / np.sqrt(4)
     assert max(values) <= 1.4482 + 0.02  # draws of 100,000 people
 
 

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from policytree import DRPolicyTree, Study
 from policytree.diagnostics import baseline_table
 from policytree.exceptions import InputError
 from policytree.report.content import Content, Fold, Section, Table
 from policytree.report.latex import to_latex
+from policytree.report.study_report import StudyReport
 
 FRAME = pd.DataFrame({
     "arm": ["b", "a", "b", "a", "b"], "age": [20.0, 30.0, np.nan, 50.0, 70.0], "sick": [0, 1, 1, 1, 0],
@@ -42,6 +44,15 @@ def test_weights_count_in_means_and_shares_and_not_in_rows():
 def test_without_covariates_there_is_no_table():
     with pytest.raises(InputError, match="X is missing; pass the covariates to describe"):
         baseline_table(FRAME["arm"], X=None)
+
+
+def test_a_treatment_may_be_called_as_everybody_is():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"arm": np.repeat(["all", "few"], 60), "age": rng.normal(size=120), "y": rng.normal(size=120)})
+    study = Study(table, treatment="arm", outcome="y", propensity=0.5, direction="maximize")
+    report = StudyReport(DRPolicyTree(max_depth=0, cv=2, random_state=0).fit(study), study)
+    flow = next(block for block in report.content.section("people").blocks if isinstance(block, Table))
+    assert flow.columns == ("rows", "all", "all", "few") and flow.rows[0] == ("received", "120", "60", "60")
 
 
 def test_signs_of_latex_are_printed_and_not_obeyed():

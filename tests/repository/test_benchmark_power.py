@@ -30,6 +30,28 @@ def test_held_out_scores_are_those_of_the_library(name, rng):
         assert np.ptp(np.bincount(held.folds[0][arm == T])) <= cell.cluster_size
 
 
+@pytest.mark.parametrize("name", ["no effect, 4 arms, n=300", "no effect, 60 clusters of 25"])
+def test_scores_of_later_blocks_are_those_of_the_library(name, rng):
+    with benchmark_script("sequential") as script, benchmark_script("held_out_coverage") as by_library:
+        study = script.power.CELLS[name].draw(rng)
+        Y, T = study["Y"], study["T"]
+        blocks = script.balanced(T, study.get("groups", np.arange(len(Y))), rng, script.BLOCKS)
+        later = script.sequential_scores(study, blocks)
+        rest = {key: study[key] for key in study if key not in "YT"}
+        table = cross_val_policy_value(
+            by_library.LinearLearner(2), Y, T, **rest, validation="sequential", cv=blocks, random_state=0
+        )
+    (once,) = table.repetitions
+    order, rules = np.argsort(later.rows), ["policy tree", *(f"always {k}" for k in range(len(later.scores) - 1))]
+    assert later.rows[order].tolist() == table.judged.tolist()
+    expected = np.array([once.scores[rule] for rule in rules])
+    np.testing.assert_allclose(later.scores[1:, order], expected[1:], atol=1e-12)
+    assert np.isclose(later.scores[0, order], expected[0]).mean() > 0.95  # trees of one value may cut elsewhere
+    judged = study.get("groups", np.arange(len(Y)))[later.rows]
+    gain = script.blocked_estimate(later.scores[0] - later.scores[1], later.block, groups=judged)
+    assert gain.standard_error == pytest.approx(table.differences["always 0"].standard_error, rel=0.05)
+
+
 def test_its_trees_are_optimal(rng):
     """On the rows that learn, which are two thirds."""
     with benchmark_script("light_pipeline") as script:

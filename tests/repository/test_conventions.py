@@ -224,7 +224,7 @@ WITHIN = {
         "multi_objective", "rashomon", "regularization_path", "nonadditive", "constrained",
     ),
     "evaluation": (
-        "estimates", "inputs", "formatting", "inference", "heterogeneity", "policy_value", "instruments", "leaves",
+        "formatting", "estimates", "inputs", "inference", "heterogeneity", "policy_value", "instruments", "leaves",
         "regimes", "stability", "sensitivity", "targeting", "streaming",
     ),
 }  # fmt: skip

@@ -22,7 +22,7 @@ from policytree.solvers.core.search_state import Incumbent
 from policytree.solvers.exact.bounds import conflict_pairs
 from policytree.solvers.exact.bounds.conflict_pairs import ConflictPairs, make_conflicts, pair_bound
 from policytree.solvers.exact.direct import solve_direct
-from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.shared_state import SharedState
 from policytree.solvers.exact.subset_search import start_subset_search
 from policytree.solvers.kernels.base.layout import INF
 from policytree.solvers.kernels.conflicts.fit import fit_numbers
@@ -141,14 +141,14 @@ def test_limits_are_kept_exactly_and_numbers_are_nearly_the_best(seed):
 def test_searches_that_it_bounds_find_the_same(monkeypatch):
     """Subsets are bounded by pairs from the second slice on, as if their bound of all rows had been the better one."""
 
-    def improved(run, bound, depth, seconds, original=Run.improve):
+    def improved(shared, bound, depth, seconds, original=SharedState.improve):
         pays = bound.pays(seconds)
-        original(run, bound, depth, seconds)
+        original(shared, bound, depth, seconds)
         if pays:
             bound.conflicts = make_conflicts(bound.node)
-        run.used[bound.counter] += bound.conflicts is not None
+        shared.used[bound.counter] += bound.conflicts is not None
 
-    monkeypatch.setattr(Run, "improve", improved)
+    monkeypatch.setattr(SharedState, "improve", improved)
     limits, closed = SearchLimits(time_limit=20.0), 0
     for seed in range(3):
         problem = many_columns([312, seed], rows=120, columns=17, rate=0.05)
@@ -188,7 +188,7 @@ def test_a_small_real_table_with_rare_categories_and_repeated_rows(kind):
             search.use_conflicts(make_conflicts(node))
         value = INF
         while search.bound < value:
-            value = min(value, search.run(INF, 1 << 20))
+            value = min(value, search.advance(INF, 1 << 20))
             assert not search.ended or search.bound == value
         assert (search.counters[CLOSED] > 0) == used
         values.append(value)

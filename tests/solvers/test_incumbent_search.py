@@ -25,7 +25,7 @@ from policytree.solvers.exact.engine_table import kernels_of
 from policytree.solvers.exact.engines import DepthEngine
 from policytree.solvers.exact.grow_incumbent import grow_incumbent
 from policytree.solvers.exact.incumbent_search import LEAF, IncumbentSearch, at_few_cuts, pruned
-from policytree.solvers.exact.run import STARTED, Run
+from policytree.solvers.exact.shared_state import STARTED, SharedState
 from tests.support.strategies import Case, planted_case
 
 #: Wherever it is possible, for as long as it finds anything.
@@ -41,9 +41,9 @@ def started(case: Case, most_cuts: int = GATES.most_start_cuts) -> IncumbentSear
     load_kernels(kernels_of(searched))
     clock = Clock(None, new_control())
     node = prepare(problem, searched.fixed, True, gates=gates)
-    run = Run(problem, node, *node.leaf(), SearchLimits(gates=gates), clock, searched.fixed)
+    shared = SharedState(problem, node, *node.leaf(), SearchLimits(gates=gates), clock, searched.fixed)
     _, _, (order, hints) = depth_two(node, 4, clock.flag)
-    return IncumbentSearch(run, order, hints)
+    return IncumbentSearch(shared, order, hints)
 
 
 def to_the_end(search: IncumbentSearch) -> list[int]:
@@ -86,7 +86,7 @@ def test_trees_obey_every_rule_and_cost_what_they_are_said_to(seed, most_cuts):
     problem, (value, splits) = case.problem(), search.best
     splits = expand(search.node, splits)
     tree, objective = scored_tree(problem, splits)
-    claimed = problem.losses[:, 0].sum() + search.run.fixed.to_float(value)
+    claimed = problem.losses[:, 0].sum() + search.shared.fixed.to_float(value)
     assert claimed == pytest.approx(objective, abs=1e-9)
     assert claimed >= case.fast_optimum(8) / 8 - 1e-9
     depth, leaves = size_of(splits)
@@ -192,7 +192,7 @@ def test_work_that_is_not_paid_for_is_not_done():
 
 def test_a_raised_flag_ends_it():
     search = started(planted_case(np.random.default_rng(47), 300, 4, 2, 9, max_depth=5))
-    search.run.clock.stop(Status.INTERRUPTED)
+    search.shared.clock.stop(Status.INTERRUPTED)
     assert not search.advance(math.inf)
 
 
@@ -228,15 +228,15 @@ def test_nothing_is_done_once_no_tree_can_be_better():
     X = rng.integers(0, 9, (200, 4)).astype(float)
     wrong = ((X[:, 0] > 3) ^ (X[:, 1] > 5) ^ (X[:, 2] > 4))[:, None] != np.arange(2)
     search = started(Case(X, wrong.astype(float), max_depth=5))
-    assert to_the_end(search)[-1] == search.run.incumbent.bound
+    assert to_the_end(search)[-1] == search.shared.incumbent.bound
     assert not search.advance(math.inf) and next(search._steps, None) is not None
 
 
 def test_trees_that_are_worse_than_the_incumbent_are_not_counted():
     """The depth-first search may have found a better one since."""
     search = started(planted_case(np.random.default_rng(46), 300, 4, 2, 9, max_depth=5))
-    search.run.incumbent.value = search.run.incumbent.bound + 1
-    assert not to_the_end(search) and search.run.used[STARTED] == 0
+    search.shared.incumbent.value = search.shared.incumbent.bound + 1
+    assert not to_the_end(search) and search.shared.used[STARTED] == 0
 
 
 def test_beside_constraint_generation_its_share_is_of_the_work_on_some_rows(monkeypatch):
@@ -248,7 +248,7 @@ def test_beside_constraint_generation_its_share_is_of_the_work_on_some_rows(monk
     take_turn = DepthEngine.take_turn
 
     def watch(engine, node, counters):
-        turns.append((node.n_rows, engine.run.node.n_rows))
+        turns.append((node.n_rows, engine.shared.node.n_rows))
         take_turn(engine, node, counters)
 
     monkeypatch.setattr(DepthEngine, "take_turn", watch)
@@ -262,7 +262,7 @@ def test_first_trees_are_left_and_taken_up_beside_the_search():
     case = planted_case(np.random.default_rng(52), 400, 4, 2, 40, max_depth=5)
     whole, little, nothing = (started(case) for _ in range(3))
     for search, seconds in (whole, math.inf), (little, 1e-3), (nothing, 0.0):
-        search.run.gates = replace(search.run.gates, most_start_seconds=seconds)
+        search.shared.gates = replace(search.shared.gates, most_start_seconds=seconds)
     assert whole.begin() and not little.begin() and not nothing.begin()
     expected = whole.best[0]
     for search in little, nothing:

@@ -110,7 +110,7 @@ def partition(problem, limit=None, most_bytes=math.inf):
 
 def partition_of(problem):
     found = partition(problem)
-    found.run()
+    found.solve()
     return found
 
 
@@ -119,16 +119,16 @@ def test_limits_end_it_with_a_tree_and_a_bound():
     x, losses = rng.normal(size=3000), rng.normal(size=(3000, 3))
     problem = Problem(bin_matrix(x[:, None]), losses, 0.0, None, max_leaf_nodes=100)
     whole = partition(problem)
-    whole.run()
+    whole.solve()
     assert whole.incumbent.bound == whole.incumbent.value and len(whole.incumbent.tree) <= 100
     short = partition(problem)
     short.clock.fits_memory = lambda more: False
-    short.run()
+    short.solve()
     assert short.incumbent.bound <= whole.incumbent.value <= short.incumbent.value and len(short.incumbent.tree) <= 100
     assert short.incumbent.bound == short.incumbent.value or short.clock.status is Status.MEMORY_LIMIT
     stopped = partition(problem)
     stopped.clock.stop(Status.INTERRUPTED)
-    stopped.run()
+    stopped.solve()
     assert stopped.incumbent.bound <= whole.incumbent.value <= stopped.incumbent.value < 1 << 59
     solution = solve_direct(problem, SearchLimits(time_limit=0.0))
     assert solution.lower_bound <= solution.objective and solution.tree.n_leaves >= 1
@@ -181,7 +181,7 @@ def test_a_stop_after_the_first_pass_leaves_its_bound(monkeypatch):
     problem = Problem(bin_matrix(x[:, None]), losses, 0.0, 3)
     search = partition(problem)
     monkeypatch.setattr(search, "_multiplier", lambda: search.clock.stop(Status.TIME_LIMIT))
-    search.run()
+    search.solve()
     fixed = to_fixed_point(problem.losses, problem.leaf_penalty, problem.data.n_rows)
     bound = losses[:, 0].sum() + fixed.to_float(search.incumbent.bound)
     assert search.incumbent.bound < search.incumbent.value and bound == losses.min(axis=1).sum()
@@ -287,10 +287,10 @@ def test_sets_with_one_feature_left_give_their_trees(keep):
         load_kernels(engine_table.kernels_of(engine_table.Case(problem, None)))
         node = prepare(problem, to_fixed_point(problem.losses, problem.leaf_penalty, 50), merge=True)
         search = start_subset_search(node, 50, Clock(None, new_control()), None, keep)
-        value = search.run(INF, search.first_slice())
+        value = search.advance(INF, search.first_slice())
         while search.bound < value:
             assert not search.ended
-            value = search.run(INF, search.first_slice())
+            value = search.advance(INF, search.first_slice())
         cost, tree = search.tree()
         assert cost == value == search.bound
         assert scored_tree(problem, tree)[1] == interval_oracles.best_beside_binary(x, b, losses, 7)

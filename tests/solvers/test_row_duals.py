@@ -302,12 +302,12 @@ def test_row_sets_bounded_by_the_worth_of_rows_prove_what_is_true(rng):
             continue
         load_kernels(SUBSET_KERNELS)
         plain = start_subset_search(prices.node, 12, Clock(None, new_control()), None, "lists")
-        plain.run(INF, 100)
+        plain.advance(INF, 100)
         search = plain.with_duals(prices.bounded())
         assert search is not plain and len(search.table) == len(plain.table)
         value, every = true_values(prices.node), tuple(range(prices.node.n_rows))
         for _ in range(100):
-            up = search.run(INF, 100_000)
+            up = search.advance(INF, 100_000)
             if search.bound >= up:
                 break
         assert search.bound == up == value(every) == search.tree()[0]

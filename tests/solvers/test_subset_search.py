@@ -86,7 +86,7 @@ def test_values_and_bounds_at_any_time(seed, keep):
             search.use_conflicts(make_conflicts(search.node))
         value = NO_CUTOFF
         for _ in range(10_000):
-            value = min(value, search.run(NO_CUTOFF, int(rng.integers(1, 400))))
+            value = min(value, search.advance(NO_CUTOFF, int(rng.integers(1, 400))))
             assert exact(search.bound) <= optimum <= exact(value), f"{case!r}"
             if search.bound == value:
                 break
@@ -101,7 +101,7 @@ def test_a_budget_ends_the_work_and_never_the_truth(seed):
         search, exact = started(case)
         scale = Fraction(1, 1) / (exact(1) - exact(0))
         goal = int((optimum - exact(0)) * scale) + int(rng.integers(-2, 3)) * int(scale * Fraction(case.penalty)) // 4
-        value = search.run(goal, 1 << 40)
+        value = search.advance(goal, 1 << 40)
         assert exact(search.bound) <= optimum
         assert search.bound >= goal or exact(search.bound) == exact(value) == optimum
 
@@ -162,7 +162,7 @@ def test_everything_in_the_table_is_true(keep):
             search.use_conflicts(make_conflicts(search.node))
         value = true_values(search.node)
         for _ in range(3):
-            search.run(NO_CUTOFF, int(rng.integers(1, 3000)))
+            search.advance(NO_CUTOFF, int(rng.integers(1, 3000)))
             for rows in reachable(search.node):
                 known = search.table[place_of(search.table, *search.make.name(np.array(rows)))]
                 if known["key1"] != 0 or known["key2"] != 0:
@@ -197,7 +197,7 @@ def test_many_columns(switches, keep):
         assert len(search.make.columns[0]) > 40
         truth, value = true_values(search.node)(tuple(range(search.node.n_rows))), NO_CUTOFF
         while search.bound < value:
-            value = min(value, search.run(NO_CUTOFF, int(rng.integers(1, 2000))))
+            value = min(value, search.advance(NO_CUTOFF, int(rng.integers(1, 2000))))
             assert search.bound <= truth <= value, f"{case!r}"
         assert search.bound == truth == value == search.tree()[0], f"{case!r}"
 
@@ -209,7 +209,7 @@ def test_a_leaf_of_indifferent_rows_may_be_the_price_of_the_first_split(keep):
     X = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     case = Case(X, losses, penalty=0.125, max_depth=None, root_features=(0,))
     search, exact = started(case, keep=keep)
-    value = search.run(NO_CUTOFF, 1 << 40)
+    value = search.advance(NO_CUTOFF, 1 << 40)
     assert exact(value) == exact(search.bound) == case.optimum() == Fraction(43, 8)
     labels = OptimalTreeClassifier(regularization=0.05, root_feature=[0])
     labels.fit([[1, 1], [1, 1], [0, 0], [0, 0], [0, 1], [0, 1]], [0, 1, 0, 0, 1, 1])
@@ -224,7 +224,7 @@ def test_a_leaf_that_does_not_pay_may_spare_its_rows_a_question(keep):
     costs = {"feature_costs": np.array([0.0, 0.5]), "weights": np.array([3.0, 1.0, 4.0])}
     case = Case(X, losses, penalty=1.0, max_depth=None, **costs)
     search, exact = started(case, keep=keep)
-    value = search.run(NO_CUTOFF, 1 << 40)
+    value = search.advance(NO_CUTOFF, 1 << 40)
     assert exact(value) == exact(search.bound) == case.optimum() == Fraction(13, 2)
     assert solve_direct(case.problem()).objective == 6.5
 
@@ -236,7 +236,7 @@ def test_names_of_sets_are_the_same_in_both_languages():
     case = Case(X, (y[:, None] != np.arange(3)).astype(float), penalty=1.0, max_depth=None)
     for keep in ("lists", "bits"):
         search, _ = started(case, keep=keep)
-        search.run(NO_CUTOFF, 1 << 40)
+        search.advance(NO_CUTOFF, 1 << 40)
         path, node = search.state.path, search.node
         for column in path.places[0, :3]:
             f, cut = (int(c[column]) for c in search.make.columns)
@@ -255,7 +255,7 @@ def test_the_table_grows_and_nothing_is_lost():
     case = classification(300, 10, 0.75, 93)
     search, exact = started(case)
     small = len(search.table)
-    value = search.run(NO_CUTOFF, 1 << 40)
+    value = search.advance(NO_CUTOFF, 1 << 40)
     assert len(search.table) > small and search.counters[KEPT] == np.count_nonzero(search.table["key1"])
     assert search.bound == value
     assert float(exact(value)) == solve_direct(case.problem()).objective
@@ -265,10 +265,10 @@ def test_a_memory_limit_ends_it_with_a_valid_bound():
     case = classification(200, 14, 0.5, 94)
     search, exact = started(case)
     search.clock.fits_memory = lambda more: False
-    value = search.run(NO_CUTOFF, 1 << 40)
+    value = search.advance(NO_CUTOFF, 1 << 40)
     assert search.ended and exact(search.bound) < exact(value)
     other, _ = started(case)
-    assert search.bound <= other.run(NO_CUTOFF, 1 << 40)
+    assert search.bound <= other.advance(NO_CUTOFF, 1 << 40)
 
 
 def test_it_is_not_begun_where_memory_is_too_short():

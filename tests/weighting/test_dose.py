@@ -358,9 +358,9 @@ def test_terms_of_the_smooth_models():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::policytree.exceptions.OverlapWarning")  # the ends of the grid, in some draws
 def test_nudges_of_athey_and_wager():
-    """Ten draws of 600 people in setup 2: the published mean is .018, ours about .027; one draw varies by .008."""
+    """Three draws of 600 people in setup 2: the published mean is .018, ours about .027; one draw varies by .008."""
     with benchmark_script("dose_rewards") as benchmark:
-        draws = pd.DataFrame([benchmark.one_run((2, 600), draw) for draw in range(500, 510)])
+        draws = pd.DataFrame([benchmark.one_run((2, 600), draw) for draw in range(500, 503)])
     assert draws["value"].mean() > 0.014
     assert abs((draws["effect"] - draws["true_effect"]).mean()) < 0.02
     assert draws["regret"].mean() < draws["regret_one_dose"].mean()

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import Lasso, LinearRegression
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression
 
 from policytree import DRPolicyTree, RewardEstimator, Study, cross_val_policy_value
 from policytree.encoded import stream_rewards
@@ -141,11 +141,13 @@ def test_times_and_missing_outcomes(rng):
     X, T, Y = trial(rng, n=300)
     time = np.exp(0.3 * Y)
     censoring = rng.exponential(4.0, size=300)
-    model = RewardEstimator(random_state=0, model_effects="auto", n_repeats=2)
+    linear = {"model_regression": LinearRegression(), "model_propensity": LogisticRegression(), "cv": 2}
+    model = RewardEstimator(**linear, random_state=0, model_effects="auto", n_repeats=2)
     model.fit(StudyData.of(np.minimum(time, censoring), T, X=X, event=(time <= censoring).astype(int), horizon=2.0))
     assert np.isfinite(model.predict_effects(X=X).to_numpy()).all()
     Y = np.where(rng.random(300) < 0.2, np.nan, Y)
-    model = RewardEstimator(random_state=0, model_effects="auto").fit(StudyData.of(Y, T, X=X, missing_outcome="weight"))
+    model = RewardEstimator(**linear, random_state=0, model_effects="auto")
+    model.fit(StudyData.of(Y, T, X=X, missing_outcome="weight"))
     assert np.isfinite(model.predict_effects(X=X).to_numpy()).all()
 
 
@@ -205,9 +207,12 @@ def test_the_plug_in_rule_follows_the_model_of_effects(rng):
     without, by_constant = (
         cross_val_policy_value(
             DRPolicyTree(rewards=rewards, max_depth=1, min_samples_leaf=20, random_state=0), Y, T, X=X, cv=2,
-            random_state=0,
+            n_repeats=1, random_state=0,
         )
-        for rewards in (RewardEstimator(), RewardEstimator(model_effects=DummyRegressor()))
+        for rewards in (
+            RewardEstimator(LinearRegression(), LogisticRegression()),
+            RewardEstimator(LinearRegression(), LogisticRegression(), model_effects=DummyRegressor()),
+        )
     )  # fmt: skip
     assert set(without.plug_in) == {0, 1} and set(by_constant.plug_in) == {1}
     found, other = by_constant.estimates, without.estimates

@@ -78,7 +78,7 @@ def test_plug_in_of_true_effects_is_unbiased(rng):
 def test_matching_is_unbiased_where_matches_are_exact(rng):
     """Its limit: with one confounder of three values, everybody's matches have his own value."""
     errors = []
-    for _ in range(400):
+    for _ in range(80):
         x = rng.integers(3, size=240)
         T = (rng.random(240) < np.array([0.3, 0.5, 0.7])[x]).astype(int)
         truth = np.column_stack([x, 2.0 * x - 1.0])

@@ -3,7 +3,7 @@ Weighted sparse trees
 =====================
 
 Propensities and effects make *weights*, a solver finds the best tree of the weighted rows, *guesses* from a reference
-model narrow its search, and the *treatment regime* that comes out is judged by its *policy value*. That is the chain of
+model narrow its search, and the *treatment regime* that comes out is judged by its *policy value*. This is the chain of
 Behrouz, Lécuyer, Rudin and Seltzer (2022), "Fast optimization of weighted sparse decision trees for use in optimal
 treatment regimes and optimal policy design". The package has it piece by piece.
 
@@ -163,7 +163,7 @@ print(lines.to_string())
 # "errors" is the share of the weight that is labelled wrongly, the paper's objective without a penalty. Here is the
 # proved tree of the first reading, then the one of the guesses. The paper prints its own tree of depth three as a
 # picture (its Fig. 4), and no text that we have gives a split of it: compare by eye. A tree that differs is no
-# surprise. Six draws of the matching agree on 43 to 68 % of these decisions (``case_studies/lalonde``), and the paper
+# surprise. Six draws of the matching agree on 48 to 60 % of these decisions (``case_studies/lalonde``), and the paper
 # does not say how it matched.
 
 for thresholds in ("all", "guessed"):

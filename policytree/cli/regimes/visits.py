@@ -15,7 +15,8 @@ from policytree.cli.records import Job
 from policytree.cli.study import OUTCOME_OPTIONS, features_of, percentages, refuse_gaps, refuse_no_numbers
 from policytree.cli.study_options import StudyOptions, option, refuse_unnamed
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
-from policytree.cli.wording import in_options
+from policytree.cli.tree_options import ASKED
+from policytree.cli.wording import SPELT, in_options
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
 from policytree.regimes.checking import check_stages
@@ -28,6 +29,8 @@ from policytree.study_check.directions import direction_of
 from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.study_data import REFUSE, WEIGHT
 
+# Options of the tree that hold at every decision; all others are about a single one.
+OF_EVERY_STAGE = ("regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "time_limit")
 BOTH = "--id and --stage go together: the columns that say whose row it is, and which decision it is about"
 
 
@@ -159,16 +162,11 @@ def refuse_single(job: Job) -> None:
         **{option(name): getattr(options, name) for name in OUTCOME_OPTIONS if name != "missing_outcome"},
         "--offer-cost": options.offer_cost,
         "--taker-cost": options.taker_cost, "--target-people": job.target_people, "--study-column": job.study_column,
-        "--honest": job.honest, "--stability": job.stability, "--feature-cost": tree["feature_costs"],
-        "--categories": tree["categories"],
-        "--repeated-features": tree["repeated_features"], "--feature-group": tree["feature_groups"],
-        "--max-expected-cost": tree["max_expected_cost"], "--split-features": tree["split_features"],
-        "--root-feature": tree["root_feature"], "--budget": tree["budget"], "--budget-cost": tree["budget_costs"],
-        "--max-share": tree["max_share"], "--min-share": tree["min_share"], "--labels": job.labels,
+        "--honest": job.honest, "--stability": job.stability, "--labels": job.labels,
+        **{SPELT.get(name, option(name)): tree[name] for name in ASKED if name not in OF_EVERY_STAGE},
         "--limit": options.limit, "--at-least": options.at_least, "--also": options.also, "--parity": options.parity,
         "--value-parity": options.value_parity, "--worst-group": options.worst_group, "--subgroups": options.subgroups,
-        "--randomized": options.randomized or None, "--black-box": job.black_box or None, "--method": tree["method"],
-        "--solver": tree["solver"], "--guesses": tree["guesses"],
+        "--randomized": options.randomized or None, "--black-box": job.black_box or None,
     }  # fmt: skip
     for asked, value in given.items():
         if value not in (None, (), []):

@@ -214,9 +214,15 @@ class _Law:
         self._cov = root @ root.T
         self._draws = _normal_draws(d) @ root.T
         self._cache: dict[frozenset[str], float] = {}
+        self._scores: dict[tuple[str, str], tuple[np.ndarray, float]] = {}
 
     def scores(self, a: str, b: str) -> tuple[np.ndarray, float]:
         """Draws of the difference of two rules in standard errors, and the standard error."""
+        if (a, b) not in self._scores:  # subsets of treatments, and shifts, ask for the same pairs
+            self._scores[a, b] = self._drawn(a, b)
+        return self._scores[a, b]
+
+    def _drawn(self, a: str, b: str) -> tuple[np.ndarray, float]:
         i, j = self._index.get(a), self._index.get(b)
         drawn, contrast = np.zeros(len(self._draws)), np.zeros(len(self._cov))
         for k, side in ((i, 1.0), (j, -1.0)):

@@ -16,7 +16,7 @@ from policytree.common.typing import Column, Table
 from policytree.common.validation import check_level, group_codes, weights
 from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
-from policytree.evaluation.formatting import decimals, interval_text, p_text, size_text
+from policytree.evaluation.formatting import Columns, decimals, estimated, interval_text, p_text, size_text, text_frame
 from policytree.evaluation.inputs import fitted_by_offers
 from policytree.weighting.cluster_robust import covariance_of_means
 from policytree.weighting.covariates import Covariates
@@ -173,14 +173,11 @@ class InstrumentSummary(Shown):
 
     def _offer_table(self, digits: int) -> pd.DataFrame:
         """The table of offers: estimates with their intervals."""
-        columns = {"share of rows": [f"{share:.1%}" for share in self.offers["share"]]}
-        for name, shown in (("uptake", 3), ("outcome", digits), ("outcome_change", digits)):
-            parts = (self.offers[f"{name}{end}"] for end in ("", "_lower", "_upper"))
-            columns[name.replace("_", " ")] = [
-                "" if np.isnan(value) else f"{value + 0.0:,.{shown}f} [{low:,.{shown}f}, {high:,.{shown}f}]"
-                for value, low, high in zip(*parts, strict=True)
-            ]
-        return pd.DataFrame(columns, index=self.offers.index)
+        columns: Columns = {
+            "share of rows": "{share:.1%}", "uptake": ("", estimated("uptake", digits=3)),
+            "outcome": ("", estimated("outcome")), "outcome change": ("", estimated("outcome_change")),
+        }  # fmt: skip
+        return text_frame(self.offers + 0.0, columns, digits=digits)  # no "-0.00"
 
 
 @aligns_rows

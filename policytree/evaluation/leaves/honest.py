@@ -16,7 +16,7 @@ from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import check_level, factors_of
 from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
+from policytree.evaluation.formatting import BOUNDS, NUMBER, decimals, interval_text, size_text, text_frame
 from policytree.evaluation.inference.best_arm import BestComparison, compare_with_best
 from policytree.evaluation.inference.binary_intervals import effective_rows, widened
 from policytree.evaluation.leaves.factor_effects import widened_effects
@@ -85,11 +85,8 @@ class HonestLeaves(Shown):
         digits = decimals(leaves["standard_error"].to_numpy().ravel())
         texts = {"people": [f"{n:,}" for n in leaves["n"]], "gets": leaves["arm"].astype(str)}
         for arm in leaves["value"].columns:
-            ends = zip(*(leaves[part, arm] for part in ("value", "lower", "upper")), strict=True)
-            texts[f"value of {arm}"] = [
-                "" if np.isnan(value) else f"{value:,.{digits}f} {bounds_text(low, high, digits)}"
-                for value, low, high in ends
-            ]
+            parts = leaves.xs(arm, axis=1, level=1)[["value", "lower", "upper"]]
+            texts |= text_frame(parts, {f"value of {arm}": ("", f"{NUMBER} {BOUNDS}")}, digits=digits)
         return pd.DataFrame(texts, index=leaves.index)
 
 

@@ -123,7 +123,8 @@ def cross_val_policy_value(
         Half of the rows only learn; the rest comes in ``cv`` blocks, each judged by a rule learnt from all rows before
         it. Given the past, each block's scores are independent, so that a martingale central limit theorem holds,
         whether or not one rule is clearly the best. Here blocks are weighted by their rows (a difference may be zero
-        throughout a block), not by inverse standard deviations as in the paper. Some 1.4 times as wide.
+        throughout a block), not by inverse standard deviations as in the paper. Some 1.4 times as wide; in no simulated
+        trial does it win power (``benchmarks/sequential.py``).
     "split"
         One part in ``cv`` (a half by default) judges a rule learnt from the rest; simplest, and as wide.
 

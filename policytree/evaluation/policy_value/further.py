@@ -15,7 +15,7 @@ from policytree.constraints.amounts import Limit
 from policytree.constraints.constraint import Constraint
 from policytree.constraints.people import Subgroups
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text
+from policytree.evaluation.formatting import BOUNDS, NUMBER, Form, decimals, interval_text, of_column, text_frame
 from policytree.evaluation.policy_value.rule_names import POLICY, fixed_rules
 from policytree.evaluation.policy_value.validation import Validation
 from policytree.weighting.study_data import StudyData
@@ -86,7 +86,7 @@ class JudgedGroups:
                     continue
                 found = self.judge(list(self.scores), weight, each_level)
                 line: dict[str, Any] = {"people": int((weight > 0).sum())}
-                line |= {part: getattr(found, part) for part in ("value", "standard_error", "lower", "upper")}
+                line |= found.numbers
                 for arm in self.treatments:
                     shares = [np.average(policy == arm, weights=weight) for policy in self.policies]
                     line[f"share of {arm!s}"] = float(np.mean(shares))
@@ -278,31 +278,28 @@ def further_lines(further: Mapping[str, Mapping[str, Estimate]], limits: Mapping
     """Tables of further outcomes, and what is said of them."""
     lines: list[Any] = []
     for name, rules in further.items():
-        digits = decimals(each.standard_error for each in rules.values())
-        level = f"{100 * rules[POLICY].level:g}% interval"
-        rows = {rule: [f"{each.value:.{digits}f}", interval_text(each, digits)] for rule, each in rules.items()}
-        table = pd.DataFrame.from_dict(rows, orient="index", columns=["mean", level])
+        frame, level = pd.DataFrame({rule: e.numbers for rule, e in rules.items()}).T, rules[POLICY].level
+        columns = {"mean": NUMBER, f"{100 * level:g}% interval": BOUNDS}
+        table = text_frame(frame, columns, digits=decimals(frame["standard_error"]))
         lines += [f"\n{name}, held out", table]
         if name in limits:
             lines.append(limit_statement(name, limits[name], rules[POLICY]))
     return lines + ([several_outcomes(len(further))] if further else [])
 
 
+def group_columns(values: pd.DataFrame, level: float) -> dict[str, Form]:
+    """Columns of the table of groups: people, value, interval and shares of treatments."""
+    shares: dict[str, Form] = {name: of_column(name, ".0%") for name in values if name.startswith("share of ")}
+    return {"people": "{people:,}", "value": NUMBER, f"{100 * level:g}% interval": BOUNDS} | shares
+
+
 def group_lines(values: pd.DataFrame | None, gaps: Sequence[GroupGap], level: float) -> list[Any]:
     """The table of groups, and what limits on their differences come to."""
     if values is None:
         return []
-    digits = decimals(values["standard_error"])
-    shares = [name for name in values.columns if name.startswith("share of ")]
-    rows = {}
-    for (column, group), line in values.iterrows():
-        interval = f"[{line['lower']:.{digits}f}, {line['upper']:.{digits}f}]"
-        each = [f"{line[name]:.0%}" for name in shares]
-        rows[f"{column} {group}"] = [f"{int(line['people']):,}", f"{line['value']:.{digits}f}", interval, *each]
-    header = ["people", "value", f"{100 * level:g}% interval", *shares]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=header)
+    table = text_frame(values, group_columns(values, level), digits=decimals(values["standard_error"]))
     return [
         "\nValue of the tree by group, held out; the intervals hold all at once",
-        table,
+        table.set_axis([f"{name} {group}" for name, group in table.index]),
         *map(gap_statement, gaps_by_limit(gaps)),
     ]

@@ -12,7 +12,7 @@ import pandas as pd
 from policytree.constraints.amounts import Limit
 from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text, size_text, values_frame
+from policytree.evaluation.formatting import decimals, interval_text, rule_columns, size_text, text_frame
 from policytree.evaluation.inference.best_arm import BestComparison
 from policytree.evaluation.policy_value.confounding import Hidden
 from policytree.evaluation.policy_value.further import (
@@ -231,7 +231,7 @@ class PolicyValueTable(Shown):
         for rule, found in self.optimism.items():
             gap, row = found.difference, {"training_value": found.training_value}
             row |= {"held_out_value": self.estimates[rule].value, "optimism": gap.value}
-            row |= {f"optimism_{part}": getattr(gap, part) for part in ("standard_error", "lower", "upper")}
+            row |= {f"optimism_{part}": number for part, number in gap.numbers.items() if part != "value"}
             rows[rule] = row
         names = ["training_value", "held_out_value", "optimism"]
         names += ["optimism_standard_error", "optimism_lower", "optimism_upper"]
@@ -239,11 +239,7 @@ class PolicyValueTable(Shown):
 
     def further_frame(self) -> pd.DataFrame:
         """One row per further outcome and rule: value, standard_error, lower, upper."""
-        lines = {
-            (name, rule): {part: getattr(each, part) for part in ("value", "standard_error", "lower", "upper")}
-            for name, rules in self.further.items()
-            for rule, each in rules.items()
-        }
+        lines = {(name, rule): e.numbers for name, rules in self.further.items() for rule, e in rules.items()}
         frame = pd.DataFrame.from_dict(lines, orient="index")
         if lines:
             frame.index = pd.MultiIndex.from_tuples(lines, names=["outcome", "rule"])
@@ -282,7 +278,7 @@ class PolicyValueTable(Shown):
 
     def _shown(self) -> list[Any]:
         policy = self.estimates[POLICY]
-        table = values_frame(self.estimates, self.differences, self.digits, "tree")
+        table = text_frame(self.to_frame(), rule_columns("tree", policy.level), digits=self.digits).rename_axis(None)
         better = "higher" if self.direction == "maximize" else "lower"
         lines: list[Any] = [
             f"{self.verdict}\n" + "".join(f"{text}\n" for text in self.broken_limits()),
@@ -346,13 +342,7 @@ class PolicyValueTable(Shown):
 
 def rule_frame(estimates: Mapping[str, Estimate], differences: Mapping[str, Estimate]) -> pd.DataFrame:
     """One row per rule: value, standard_error, lower, upper, and the same of its difference (NaN: none)."""
-    columns = ("value", "standard_error", "lower", "upper")
-    rows = {}
-    for rule, estimate in estimates.items():
-        row = {column: getattr(estimate, column) for column in columns}
-        difference = differences.get(rule)
-        for column in columns:
-            name = "difference" if column == "value" else f"difference_{column}"
-            row[name] = np.nan if difference is None else getattr(difference, column)
-        rows[rule] = row
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rule")
+    frame = pd.DataFrame({rule: e.numbers for rule, e in estimates.items()}).T
+    ahead = pd.DataFrame({rule: e.numbers for rule, e in differences.items()}, list(frame)).T
+    ahead = ahead.add_prefix("difference_").rename(columns={"difference_value": "difference"})
+    return frame.join(ahead).rename_axis("rule")

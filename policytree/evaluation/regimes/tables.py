@@ -11,7 +11,7 @@ import pandas as pd
 
 from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text, size_text, values_frame
+from policytree.evaluation.formatting import decimals, interval_text, rule_columns, size_text, text_frame
 from policytree.evaluation.inference.best_arm import BestComparison
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, STATUS_QUO
 from policytree.evaluation.policy_value.tables import rule_frame
@@ -175,7 +175,7 @@ class RegimeValueTable(Shown):
         return as_text(self._shown())
 
     def _shown(self) -> list[Any]:
-        table = values_frame(self.estimates, self.differences, self.digits, "regime")
+        table = text_frame(self.to_frame(), rule_columns("regime", self.level), digits=self.digits).rename_axis(None)
         better = "higher" if self.direction == "maximize" else "lower"
         size = size_text(self.estimates[REGIME])
         return [f"{self.verdict}\n", f"Held-out values, {better} is better; {size}.", table, *self.statements()]

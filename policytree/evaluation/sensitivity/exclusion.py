@@ -17,7 +17,7 @@ from policytree.common.typing import Column, Table
 from policytree.common.validation import as_numbers, check_flag, check_level, is_real
 from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate, mean_estimate
-from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
+from policytree.evaluation.formatting import BOUNDS, INTERVAL, decimals, interval_text, size_text, text_frame
 from policytree.evaluation.inference.partial_identification import Bounds
 from policytree.evaluation.inputs import fitted_by_offers, policy_probabilities, rows_arguments
 from policytree.evaluation.instruments.summary import anderson_rubin, ratio_of_means
@@ -238,12 +238,9 @@ class ExclusionSensitivity(Shown):
         lines: list[Any] = [f"{self.what}: {e.value:+,.{digits}f}{known}; {size}.", *self.statements()]
         frame = self.to_frame()
         if len(frame) > 1:
-            shown = pd.DataFrame({"direct effect": [f"{gamma:,.{digits + 1}f}" for gamma in frame.index]})
-            shown["bounds"] = [bounds_text(r.lower, r.upper, digits) for r in frame.itertuples()]
-            if held_out:
-                ends = [bounds_text(r.interval_lower, r.interval_upper, digits) for r in frame.itertuples()]
-                shown[f"{100 * e.level:g}% interval"] = ends
-            lines.append(shown)
+            columns = {"direct effect": f"{{gamma:,.{digits + 1}f}}", "bounds": BOUNDS}
+            columns |= {f"{100 * e.level:g}% interval": INTERVAL} if held_out else {}
+            lines.append(text_frame(frame.reset_index(), columns, digits=digits))
         return [*lines, *held_out_note(self.held_out_by)]
 
     def statements(self) -> tuple[str, ...]:

@@ -136,7 +136,8 @@ class MarginalSensitivity(Shown):
         """Show the table and say what it means."""
         return as_text(self._shown())
 
-    def _shown(self) -> list[Any]:
+    def texts(self) -> pd.DataFrame:
+        """Bounds as texts, and intervals where rows were held out: a row per Gamma."""
         every = [b for parts in self.kinds.values() for b in parts]
         digits = decimals(e for b in every for e in (b.lower_standard_error, b.upper_standard_error))
         shown = {"gamma": [f"{gamma:g}" for gamma in self.gammas]}
@@ -145,7 +146,9 @@ class MarginalSensitivity(Shown):
             if self.rows == HELD_OUT:
                 interval = f"{100 * self.level:g}% interval" + " " * (kind == SIMPLE)
                 shown[interval] = [bounds_text(b.interval_lower, b.interval_upper, digits) for b in parts]
-        table = pd.DataFrame(shown)
+        return pd.DataFrame(shown)
+
+    def _shown(self) -> list[Any]:
         size = size_text(self)
         head = f"{self.what[0].upper()}{self.what[1:]} under hidden confounding (marginal sensitivity model), {size}, "
         head += (
@@ -155,7 +158,7 @@ class MarginalSensitivity(Shown):
             "Gamma: given everything that matters, the odds of the treatment that a person got may differ from the\n"
             "estimated odds by up to this factor, either way. Intervals are of the truth, not only of its bounds."
         )
-        return [head, table, *held_out_note(self.held_out_by), meaning, *self.statements()]
+        return [head, self.texts(), *held_out_note(self.held_out_by), meaning, *self.statements()]
 
     def statements(self) -> tuple[str, ...]:
         """Sentences that state the Gamma at which an advantage may vanish."""

@@ -17,7 +17,7 @@ from policytree.common.typing import Column, PerTreatment, Seed, Table
 from policytree.common.validation import as_numbers, check_level, is_real
 from policytree.data.views import Shown, as_text
 from policytree.evaluation.estimates import Estimate, repeated_estimate
-from policytree.evaluation.formatting import bounds_text, decimals, interval_text, size_text
+from policytree.evaluation.formatting import BOUNDS, INTERVAL, decimals, interval_text, size_text, text_frame
 from policytree.evaluation.inference.cluster_bootstrap import N_BOOTSTRAP, ClusterBootstrap
 from policytree.evaluation.inference.partial_identification import Bounds
 from policytree.evaluation.leaves.summary import HELD_OUT
@@ -352,13 +352,9 @@ class OmittedVariableBounds(Shown):
         lines.append(f"If nothing is omitted: {e.value:,.{digits}f}{known}.")
         frame = self.to_frame()
         if len(frame):
-            shown = pd.DataFrame({"an omitted variable": [f"{m:g} x {b}" for b, m in frame.index]})
-            shown[["cf_y", "cf_d"]] = frame[["cf_y", "cf_d"]].map("{:.3f}".format).to_numpy()
-            shown["bounds"] = [bounds_text(r.lower, r.upper, digits) for r in frame.itertuples()]
-            if held_out:
-                ends = [bounds_text(r.interval_lower, r.interval_upper, digits) for r in frame.itertuples()]
-                shown[interval] = ends
-            lines.append(shown)
+            columns = {"an omitted variable": "{multiple:g} x {benchmark}", "cf_y": "{cf_y:.3f}", "cf_d": "{cf_d:.3f}"}
+            columns |= {"bounds": BOUNDS, interval: INTERVAL} if held_out else {"bounds": BOUNDS}
+            lines.append(text_frame(frame.reset_index(), columns, digits=digits))
             lines.append(
                 "cf_y: share of the outcome's unexplained variance that the omitted variable explains; cf_d: share of\n"
                 "the mean squared weight that is due to it. '2 x age': twice what age adds to both."

@@ -118,9 +118,8 @@ class Ranking(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per priority: value, standard_error, lower, upper, and the rows it was computed on."""
-        columns = ("value", "standard_error", "lower", "upper")
-        rows = {name: {c: getattr(e, c) for c in columns} for name, e in self.estimates.items()}
-        return pd.DataFrame.from_dict(rows, orient="index").assign(rows=self.rows).rename_axis("priority")
+        frame = pd.DataFrame({name: e.numbers for name, e in self.estimates.items()}).T
+        return frame.assign(rows=self.rows).rename_axis("priority")
 
     def plot(self, **options: Any) -> TOCDisplay:
         """Draw the TOC curve of every priority: how much more the first so many per cent gain than everybody.

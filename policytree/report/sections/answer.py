@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from policytree.evaluation.formatting import Columns
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.honest import HonestLeaves
@@ -88,11 +89,11 @@ def _facts(material: Material) -> list[Block]:
 
 def gates_table(gates: Sequence[Gate]) -> Table:
     """Tabulate every gate of a verdict, those that it passed too."""
-    said = [" ".join(part for part in (f"{capitalised(gate.reason)}.", gate.remedy) if part) for gate in gates]
-    cells = tuple((gate.name, gate.state, text) for gate, text in zip(gates, said, strict=True))
-    return Table(
-        ("check", "state", "what was found"), cells, "What the verdict rests on", numbers=tuple(map(asdict, gates))
-    )
+    columns: Columns = {
+        "check": "{name}", "state": "{state}",
+        "what was found": lambda gate: f"{capitalised(gate['reason'])}. {gate['remedy']}".rstrip(),
+    }  # fmt: skip
+    return Table.of(map(asdict, gates), columns, "What the verdict rests on")
 
 
 def warnings_section(material: Material) -> Section | None:

@@ -107,20 +107,15 @@ def means_table(study: Described, rewards: Any, rows: np.ndarray | None = None) 
     seen = study.assigned if rows is None else study.assigned.rows(rows)
     known = _by_chance(study, rewards) == KNOWN
     means = arm_means(seen, _assigned_rewards(rewards), rewards.propensity_.to_numpy() if known else None)
-    digits = decimals(mean.difference.standard_error for mean in means)
-    cells = tuple(
-        (
-            str(mean.label), f"{mean.n:,}", f"{mean.observed:,.{digits}f}", f"{mean.estimated:,.{digits}f}",
-            f"{mean.difference.value:+,.{digits}f}", "-" if np.isnan(mean.z) else f"{mean.z:+.1f}",
-        )
-        for mean in means
-    )  # fmt: skip
-    weighed = ", weighted by one over the known probabilities" if known else ""
-    numbers = tuple(
-        {"rows": m.n, "observed": m.observed, "estimated": m.estimated, "difference": m.difference.value, "z": m.z}
+    rows = [
+        {"arm": m.label, "rows": m.n, "observed": m.observed, "estimated": m.estimated,
+         "difference": m.difference.value, "z": m.z}
         for m in means
-    )
-    return Table(
-        (study.what, "rows", "mean of those who got it", "mean for everybody", "difference", "z"), cells,
-        f"{capitalised(study.mean_outcome)} as observed{weighed}, and for everybody by the rewards", numbers=numbers,
-    )  # fmt: skip
+    ]  # fmt: skip
+    columns = {
+        study.what: "{arm}", "rows": "{rows:,}", "mean of those who got it": "{observed:,.{digits}f}",
+        "mean for everybody": "{estimated:,.{digits}f}", "difference": "{difference:+,.{digits}f}", "z": "{z:+.1f}",
+    }  # fmt: skip
+    weighed = ", weighted by one over the known probabilities" if known else ""
+    caption = f"{capitalised(study.mean_outcome)} as observed{weighed}, and for everybody by the rewards"
+    return Table.of(rows, columns, caption, digits=decimals(m.difference.standard_error for m in means))

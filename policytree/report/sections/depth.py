@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policytree.evaluation.formatting import decimals
+from policytree.evaluation.formatting import NUMBER, Columns, decimals
 from policytree.report.content import Picture, Section, Table, Words
 from policytree.report.material import Material
 
@@ -14,19 +14,13 @@ def depth_section(material: Material) -> Section | None:
         return None
     table, study = choice.table, material.study
     digits = decimals(table["standard_error"])
-    cells = tuple(
-        (
-            "0 (one treatment for all)" if row.max_depth == 0 else str(row.max_depth), f"{row.n_leaves:.1f}",
-            f"{row.value:,.{digits}f}", f"{row.gain:+,.{digits}f}", f"{row.standard_error:,.{digits}f}",
-        )
-        for row in table.itertuples(index=False)
-    )  # fmt: skip
-    columns = ("depth", "leaves, mean", study.value, "gain", "std. error")
+    columns: Columns = {
+        "depth": lambda row: f"{row['max_depth']}{'' if row['max_depth'] else ' (one treatment for all)'}",
+        "leaves, mean": "{n_leaves:.1f}", study.value: NUMBER, "gain": "{gain:+,.{digits}f}",
+        "std. error": "{standard_error:,.{digits}f}",
+    }  # fmt: skip
     chosen = int(table["chosen"].to_numpy().argmax())
-    about = Table(
-        columns, cells, "Trees by their depth", strong=(chosen,),
-        numbers=tuple(table.to_dict("records")),
-    )  # fmt: skip
+    about = Table.of(table, columns, "Trees by their depth", strong=(chosen,), digits=digits)
     data = {
         "x": [int(depth) for depth in table["max_depth"]], "y": table["gain"].tolist(),
         "error": table["standard_error"].tolist(), "chosen": chosen, "xlabel": "questions on a path, at most",
@@ -37,7 +31,7 @@ def depth_section(material: Material) -> Section | None:
         "depths",
         data,
         f"Gain of trees over one treatment for all, by depth: {shown}.",
-        "What deeper trees gain on rows that they were not learnt from, with standard errors. Blue: chosen.",
+        "Gains of deeper trees on rows that they were not learnt from, with standard errors. Blue: chosen.",
     )
     judged = "the rewards"
     if material.learnt_from:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.evaluation.formatting import decimals, interval_text, p_text, rows_text
+from policytree.evaluation.formatting import BOUNDS, NUMBER, Columns, decimals, p_text, rows_text
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.targeting.budget_path import BudgetPath
 from policytree.evaluation.targeting.qini import QiniCurve
@@ -16,8 +16,8 @@ from policytree.report.material import Material
 
 MOST_POINTS = 100  # of a curve
 _MORE = "how much more those put first gain than the average person, averaged over all shares that might be treated"
-AVERAGE = ("effect", "standard_error")
-SLOPE = ("slope", "slope_error", "slope_z", "slope_p_value", "slope_p_adjusted")
+AVERAGE = ["effect", "standard_error"]
+SLOPE = ["slope", "slope_error", "slope_z", "slope_p_value", "slope_p_adjusted"]
 HETEROGENEITY = "Do effects differ between people?"
 NOT_TESTED = "Not tested here: pass the result of heterogeneity_test among the results."
 NO_TEST = (
@@ -36,31 +36,20 @@ def heterogeneity_section(material: Material) -> Section:
     if test is None:
         words = NO_TEST if material.study.by_offers else NOT_TESTED
         return Section("heterogeneity", HETEROGENEITY, (Words(words),))
-    digits = decimals(test.table["standard_error"])
-    rows = list(zip(test.table.index, test.table.to_dict("records"), strict=True))
-    averages = tuple(
-        (f"{label} - {test.baseline}", f"{row['effect']:+,.{digits}f}", f"{row['standard_error']:,.{digits}f}")
-        for label, row in rows
-    )
-    slopes = tuple(
-        (
-            f"{label} - {test.baseline}",
-            _two_decimals(row["slope"]),
-            _two_decimals(row["slope_error"]),
-            p_text(row["slope_p_adjusted"]),
-        )
-        for label, row in rows
-    )
+    average: Columns = {
+        "effect of": "{treatment} - {baseline}", "average": "{effect:+,.{digits}f}",
+        "std. error": "{standard_error:,.{digits}f}",
+    }  # fmt: skip
+    slope: Columns = {
+        "predicted effect of": "{treatment} - {baseline}", "slope": "{slope:.2f}", "std. error": "{slope_error:.2f}",
+        "p (Holm)": lambda row: p_text(row["slope_p_adjusted"]),
+    }  # fmt: skip
+    told: dict[str, Any] = {"baseline": test.baseline, "digits": decimals(test.table["standard_error"])}
     caption = f"Average effects{material.of_whom}, by {_of_all(test.n, material)}"
+    of_slopes = f"Slopes of observed effects on predicted ones, by {test.n:,} rows"
     tables = (
-        Table(("effect of", "average", "std. error"), averages, caption, numbers=_numbers(rows, AVERAGE)),
-        Table(
-            ("predicted effect of", "slope", "std. error", "p (Holm)"),
-            slopes,
-            f"Slopes of observed effects on predicted ones, by {test.n:,} rows",
-            numbers=_numbers(rows, SLOPE),
-        ),
-    )
+        Table.of(test.table[AVERAGE], average, caption, **told), Table.of(test.table[SLOPE], slope, of_slopes, **told)
+    )  # fmt: skip
     study = material.study
     speaks, costs = ("above" if study.direction == "maximize" else "below"), _before_costs(material)
     words = (
@@ -73,11 +62,6 @@ def heterogeneity_section(material: Material) -> Section:
     )
     blocks: tuple[Block, ...] = (Words(str(test), "lead"), *tables, Words(words))
     return Section("heterogeneity", HETEROGENEITY, blocks)
-
-
-def _numbers(rows: list[tuple[Any, dict[str, Any]]], names: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
-    """Return the numbers behind the rows of a table."""
-    return tuple({"treatment": str(label), **{name: row[name] for name in names}} for label, row in rows)
 
 
 def _of_target(material: Material) -> str:
@@ -97,10 +81,6 @@ def _before_costs(material: Material) -> str:
     return ", before what treatments cost" if material.study.about.costs else ""
 
 
-def _two_decimals(value: float) -> str:
-    return f"{value:.2f}" if np.isfinite(value) else "-"
-
-
 def ranking_section(material: Material) -> Section | None:
     """Priorities and budgets; None without such results."""
     blocks: list[Block] = []
@@ -118,17 +98,17 @@ def ranking_section(material: Material) -> Section | None:
 
 
 def _ranking(ranking: Ranking, material: Material) -> list[Block]:
-    digits, cells = decimals(e.standard_error for e in ranking.estimates.values()), []
-    for name, e in ranking.estimates.items():
-        cells.append((name, f"{e.value:,.{digits}f}", interval_text(e, digits) if ranking.held_out else ranking.rows))
+    frame, level = ranking.to_frame(), next(iter(ranking.estimates.values())).level
     curves = [
         _line(part, "share", name if ranking.held_out else f"{name} ({ranking.rows})")
         for name, part in ranking.toc.groupby("priority", sort=False)
     ]
-    level = next(iter(ranking.estimates.values())).level
     judged = rows_text(ranking.average_gain.n, ranking.held_out)
-    columns = ("priority", ranking.target, f"{100 * level:g}% interval")
-    table = Table(columns, tuple(cells), f"Priorities, by {judged}")
+    columns = {
+        "priority": "{priority}", ranking.target: NUMBER,
+        f"{100 * level:g}% interval": BOUNDS if ranking.held_out else ranking.rows,
+    }  # fmt: skip
+    table = Table.of(frame, columns, f"Priorities, by {judged}", digits=decimals(frame["standard_error"]))
     ylabel = f"gain over the average, {_measured(material)}"
     data = {"lines": curves, "xlabel": "share treated, by priority", "ylabel": ylabel}
     picture = Picture("curves", data, f"TOC curves. {ranking}")
@@ -175,7 +155,7 @@ def _curve(curve: QiniCurve, material: Material) -> list[Block]:
     ylabel = f"gain over {curve.baseline} for all, {_measured(material)}"
     data = {"lines": lines, "xlabel": "budget per person", "ylabel": ylabel}
     words = f"Targeted: those first who are predicted to gain most for the money. Budgets are per person.{by_lot}"
-    return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}"), Words(words)]
+    return [*_sentences(str(curve)), Picture("curves", data, f"Gain of every budget. {curve}"), Words(words)]
 
 
 def _measured(material: Material) -> str:
@@ -184,11 +164,12 @@ def _measured(material: Material) -> str:
 
 
 def _path(path: BudgetPath) -> list[Block]:
-    cells = tuple(
-        (str(k), f"{spend:,.5g}", f"{value:,.5g}", str(estimator.get_n_leaves()))
-        for k, (spend, value, estimator) in enumerate(zip(path.spend, path.values, path.estimators, strict=True), 1)
-    )
-    table = Table(("tree", "spend per person", "value (training rows)", "leaves"), cells, "Best trees by budget")
+    frame = path.to_frame().assign(tree=range(1, len(path.estimators) + 1))
+    columns = {
+        "tree": "{tree}", "spend per person": "{spend:,.5g}", "value (training rows)": "{value:,.5g}",
+        "leaves": "{n_leaves}",
+    }  # fmt: skip
+    table = Table.of(frame, columns, "Best trees by budget")
     return [Words("The best trees for all budgets, on the rows that chose them."), table]
 
 

@@ -11,12 +11,13 @@ from policytree.constraints.amounts import Limit
 from policytree.constraints.checks import asked, is_limited
 from policytree.constraints.people import MAXIMIZE
 from policytree.evaluation.estimates import Estimate
-from policytree.evaluation.formatting import decimals, interval_text, size_text
+from policytree.evaluation.formatting import BOUNDS, NUMBER, Columns, decimals, of_column, size_text
 from policytree.evaluation.policy_value.further import (
     WITHOUT_LIMITS,
     GroupGap,
     gap_statement,
     gaps_by_limit,
+    group_columns,
     limit_statement,
     several_outcomes,
 )
@@ -68,18 +69,12 @@ def further_section(
 
 def _outcome(name: str, rules: Mapping[str, Estimate], limit: Limit | None) -> Table:
     """The means of one outcome under every rule."""
-    digits = decimals(each.standard_error for each in rules.values())
-    level = f"{100 * rules[POLICY].level:g}% interval"
+    columns = {"rule": "{rule}", f"mean {name}": NUMBER, f"{100 * rules[POLICY].level:g}% interval": BOUNDS}
     asked = "" if limit is None else f", limit {limit.bound}"
-    numbers = tuple(
-        {"rule": rule} | {part: getattr(e, part) for part in ("value", "standard_error", "lower", "upper")}
-        for rule, e in rules.items()
-    )
-    return Table(
-        ("rule", f"mean {name}", level),
-        tuple((rule, f"{e.value:,.{digits}f}", interval_text(e, digits)) for rule, e in rules.items()),
+    return Table.of(
+        ({"rule": rule} | e.numbers for rule, e in rules.items()), columns,
         f"{name} under every rule, held out{asked}; by {size_text(rules[POLICY])}",
-        strong=(list(rules).index(POLICY),), numbers=numbers,
+        strong=(list(rules).index(POLICY),), digits=decimals(e.standard_error for e in rules.values()),
     )  # fmt: skip
 
 
@@ -97,21 +92,9 @@ def groups_section(frame: pd.DataFrame, gaps: Sequence[GroupGap], level: float) 
     for found in gaps_by_limit(gaps):
         kept = all(abs(gap.estimate.value) <= gap.limit for gap in found)
         blocks.append(Words(gap_statement(found), "plain" if kept else "warning"))
-    digits = decimals(frame["standard_error"])
-    shares = [name for name in frame.columns if name.startswith("share of ")]
-    cells, numbers = [], []
-    for (column, group), line in frame.iterrows():
-        shown = f"[{line['lower']:,.{digits}f}, {line['upper']:,.{digits}f}]" if np.isfinite(line["lower"]) else "-"
-        cells.append((
-            f"{column} = {group}", f"{int(line['people']):,}", f"{line['value']:,.{digits}f}", shown,
-            *(f"{line[name]:.0%}" for name in shares),
-        ))  # fmt: skip
-        numbers.append({"column": column, "group": group} | line.to_dict())
-    table = Table(
-        ("group", "people", "value", f"{100 * level:g}% interval", *shares), tuple(cells),
-        "Value of the tree by group, held out; all intervals hold at once", numbers=tuple(numbers),
-    )  # fmt: skip
-    blocks += [table, Words(BY_GROUP)]
+    columns = {"group": "{column} = {group}"} | group_columns(frame, level)
+    caption = "Value of the tree by group, held out; all intervals hold at once"
+    blocks += [Table.of(frame, columns, caption, digits=decimals(frame["standard_error"])), Words(BY_GROUP)]
     return Section("groups", "By group of people", tuple(blocks))
 
 
@@ -170,15 +153,13 @@ def _path(material: Material) -> list[Block]:
         + ("" if len(shown) == len(path) else f" {len(shown)} of {len(path)} are drawn.")
     )
     digits = [decimals(np.abs(np.diff(each[corners]))) for each in (path.outcome_means, path.values)]
-    cells = tuple(
-        (f"{path.outcome_means[k]:,.{digits[0]}f}", f"{path.values[k]:,.{digits[1]}f}", f"{path.low[k]:,.3g}")
-        for k in corners
-    )
-    table = Table(
-        (f"mean {path.outcome}", study.value, f"a unit of {path.outcome} buys"), cells,
-        "What both outcomes come to",
+    columns: Columns = [
+        (f"mean {path.outcome}", of_column(path.outcome, f",.{digits[0]}f")),
+        (study.value, f"{{value:,.{digits[1]}f}}"), (f"a unit of {path.outcome} buys", "{low:,.3g}"),
+    ]  # fmt: skip
+    table = Table.of(
+        path.to_frame()[[path.outcome, "value", "low"]].iloc[corners], columns, "What both outcomes come to",
         strong=tuple(i for i, k in enumerate(corners) if k == chosen),
-        numbers=tuple(path.to_frame()[[path.outcome, "value", "low"]].iloc[corners].to_dict("records")),
     )  # fmt: skip
     return [
         Picture("pareto", data, front_in_words(path), caption),

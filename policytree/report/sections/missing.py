@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from policytree.report.content import Section, Table, Words
 from policytree.report.material import Material
@@ -19,13 +20,11 @@ def missing_section(material: Material) -> Section | None:
     study, missing = material.study, material.study.missing
     if missing is None:
         return None
-    seen, cells, numbers = study.seen, [], []
-    for k, label in enumerate(seen.treatments):
-        own = ~missing[seen.arm == k]
-        cells.append((str(label), f"{len(own):,}", f"{own.sum():,}", f"{own.mean():.1%}"))
-        numbers.append({"rows": len(own), "seen": int(own.sum()), "share": float(own.mean())})
-    columns = ("arm", "rows", "outcome seen", "share")
-    table = Table(columns, tuple(cells), "Outcomes that are seen", numbers=tuple(numbers))
+    seen = study.seen
+    rows = pd.Series(~missing).groupby(seen.arm).agg(rows="size", seen="sum", share="mean")
+    rows.index = pd.Index(seen.treatments, name="arm")
+    columns = {"arm": "{arm}", "rows": "{rows:,}", "outcome seen": "{seen:,}", "share": "{share:.1%}"}
+    table = Table.of(rows, columns, "Outcomes that are seen")
     said = f"{study.about.outcome} is missing in {missing.sum():,} of {seen.n:,} rows ({missing.mean():.1%})."
     return Section(
         "missing", "Missing outcomes", (Words(said), table, *_probabilities(material), Words(ASSUMED, "note"))

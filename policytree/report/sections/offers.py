@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from policytree.evaluation.formatting import bounds_text, decimals, interval_text, p_text
+from policytree.evaluation.formatting import (
+    BOUNDS,
+    Columns,
+    bounds_text,
+    cell,
+    decimals,
+    estimated,
+    interval_text,
+    p_text,
+)
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.instruments.summary import SMALL_COMPLIANCE, InstrumentSummary, instrument_summary
 from policytree.plotting.compliance import compliance_data
@@ -29,10 +38,10 @@ ESTIMANDS = {
 ASSUMED = (
     "Effects of {treatment} rest on two assumptions beside offers by chance, which no data can show. Exclusion: an "
     "offer bears on {outcome} only through {treatment}. Monotonicity: nobody takes {treatment} because it was not "
-    "offered, or leaves it because it was. What offers bring (intention to treat) needs neither."
+    "offered, or leaves it because it was. Effects of offers (intention to treat) need neither."
 )
 NO_RULE = (
-    "What to offer whom was not computed: pass the result of offer_rule, or say what offers and takers cost, by "
+    "No rule of offers was computed: pass the result of offer_rule, or say what offers and takers cost, by "
     "offer_costs= and treatment_cost=."
 )
 MOST_COVARIATES = 20  # in the table of compliers: those who differ most
@@ -63,33 +72,20 @@ def _offers_table(material: Material, found: InstrumentSummary) -> Table:
     """Uptake and outcome under every offer, what it changes, and the effect on those whom it moves."""
     offers, study = found.offers, material.study
     level = f"{100 * found.effect.level:g}% intervals"
-    digits = decimals(offers["outcome_error"])
     of_effect = decimals(offers["effect_error"].dropna())
-    cells = []
-    for label, row in offers.iterrows():
-        based = label == found.base_offer
-        cells.append((
-            str(label), f"{row['share']:.1%}", _cell(row, "uptake", 3, "0"), _cell(row, "outcome", digits, "-"),
-            "-" if based else _cell(row, "outcome_change", digits, "-", sign="+"),
-            "-" if based else _cell(row, "effect", of_effect, "-", sign="+"),
-        ))  # fmt: skip
-    columns = (
-        "offer", "share of rows", f"take {found.treatment}", study.mean_outcome, f"change over {found.base_offer}",
-        f"effect of {found.treatment} on those moved",
-    )  # fmt: skip
+    columns: Columns = {
+        "offer": "{offer}", "share of rows": "{share:.1%}", f"take {found.treatment}": _uptake,
+        study.mean_outcome: estimated("outcome"),
+        f"change over {found.base_offer}": estimated("outcome_change", "+"),
+        f"effect of {found.treatment} on those moved": estimated("effect", "+", of_effect),
+    }  # fmt: skip
     caption = f"Offers, adjusted for covariates, with {level}, by {_rows(material)}"
-    numbers = tuple(
-        {"offer": str(label)} | row for label, row in zip(offers.index, offers.to_dict("records"), strict=True)
-    )
-    return Table(columns, tuple(cells), caption, numbers=numbers)
+    return Table.of(offers, columns, caption, digits=decimals(offers["outcome_error"]))
 
 
-def _cell(row: pd.Series, name: str, digits: int, nothing: str, sign: str = "") -> str:
-    """An estimate with its interval."""
-    value, low, high = (row[f"{name}{end}"] for end in ("", "_lower", "_upper"))
-    if not np.isfinite(value):
-        return nothing
-    return f"{value:{sign},.{digits}f} {bounds_text(low, high, digits)}"
+def _uptake(row: Mapping[str, Any]) -> str:
+    """The share of those who take the treatment with its interval; 0 where nobody can."""
+    return cell(estimated("uptake", digits=3), row) if np.isfinite(row["uptake"]) else "0"
 
 
 def _rows(material: Material) -> str:
@@ -156,7 +152,7 @@ def _overidentified(found: InstrumentSummary) -> list[Block]:
 
 def _picture(material: Material, found: InstrumentSummary) -> Picture:
     compliance = np.asarray(material.rewards.compliance_)
-    shown = "; ".join(f"{label} {_cell(row, 'uptake', 3, '0')}" for label, row in found.offers.iterrows())
+    shown = "; ".join(f"{label} {_uptake(row)}" for label, row in found.offers.iterrows())
     least, median, most = (found.compliance.iloc[k] for k in (0, len(found.compliance) // 2, -1))
     alt = (
         f"Share that takes {found.treatment} under every offer: {shown}. Histogram of compliance by person: 1% "
@@ -174,20 +170,15 @@ def _who(material: Material, found: InstrumentSummary) -> Fold:
     study = material.study
     means = found.complier_means(study.covariates.iloc[material.learning]).dropna(subset="everybody")
     means = means.loc[means["difference"].abs().sort_values(ascending=False, na_position="last").index]
-    cells, shown = [], means.head(MOST_COVARIATES)
-    for name, row in shown.iterrows():
-        digits = decimals([row["standard_error"]])
-        difference = f"{row['difference']:+.2f}" if np.isfinite(row["difference"]) else "-"
-        cells.append((
-            str(name), f"{row['everybody']:,.{digits}f}", f"{row['compliers']:,.{digits}f}",
-            bounds_text(row["lower"], row["upper"], digits), difference,
-        ))  # fmt: skip
-    level = f"{100 * found.effect.level:g}% interval"
-    columns = ("covariate", "everybody", "compliers", level, "difference in std. deviations")
+    shown = means.head(MOST_COVARIATES)
+    shown = shown.assign(digits=[decimals([error]) for error in shown["standard_error"]])
+    columns = {
+        "covariate": "{covariate}", "everybody": "{everybody:,.{digits}f}", "compliers": "{compliers:,.{digits}f}",
+        f"{100 * found.effect.level:g}% interval": BOUNDS, "difference in std. deviations": "{difference:+.2f}",
+    }  # fmt: skip
     left = f"; the {len(shown)} of {len(means)} that differ most" if len(shown) < len(means) else ""
     caption = f"Means of covariates, by {_rows(material)}{left}"
-    table = Table(columns, tuple(cells), caption, numbers=tuple(shown.reset_index().to_dict("records")))
-    return Fold("Who the compliers are", (table,))
+    return Fold("Who the compliers are", (Table.of(shown, columns, caption),))
 
 
 def _rule(material: Material) -> list[Block]:

@@ -38,15 +38,11 @@ def _flow(material: Material) -> Table:
     if len(material.learning) < n:
         steps["chose the rule"] = np.isin(np.arange(n), material.learning)
         steps["judged the rule"] = ~steps["chose the rule"]
-    labels = [str(label) for label in assigned.treatments]
-    numbers = tuple(
-        {ALL: int(rows.sum()), **{label: int(rows[assigned.arm == k].sum()) for k, label in enumerate(labels)}}
-        for rows in steps.values()
-    )
-    cells = tuple(
-        (step, *(f"{count:,}" for count in counts.values())) for step, counts in zip(steps, numbers, strict=True)
-    )
-    return Table(("rows", ALL, *labels), cells, FLOW, numbers=numbers)
+    names = (ALL, *map(str, assigned.treatments))  # one of which may be called like everybody
+    own = [np.ones(n, dtype=bool), *(assigned.arm == k for k in range(assigned.n_arms))]
+    counts = [[int((rows & each).sum()) for each in own] for rows in steps.values()]
+    cells = tuple((step, *(f"{count:,}" for count in row)) for step, row in zip(steps, counts, strict=True))
+    return Table(("rows", *names), cells, FLOW, numbers=tuple(dict(zip(names, row, strict=True)) for row in counts))
 
 
 def _baseline(study: Described) -> tuple[Words | Table, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from policytree.evaluation.estimates import Estimate, mean_estimate
-from policytree.evaluation.formatting import decimals
+from policytree.evaluation.formatting import Columns, decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.described import Described
 from policytree.weighting.study_data import StudyData
@@ -91,41 +92,41 @@ def _means(seen: StudyData, y: np.ndarray) -> list[Estimate]:
     return estimates
 
 
+def _rows(seen: StudyData) -> pd.DataFrame:
+    """Rows of every arm, and their mean outcome as observed."""
+    means, rows = _means(seen, seen.y), np.bincount(seen.arm)
+    return pd.DataFrame(
+        {"rows": rows, "share": rows / seen.n, "mean": [e.value for e in means],
+         "standard_error": [e.standard_error for e in means]},
+        index=pd.Index(seen.treatments, name="arm"),
+    )  # fmt: skip
+
+
 def _offers(study: Described) -> tuple[Table, ...]:
     """Rows, uptake and mean outcome of every offer as observed; nothing where there is no instrument."""
     if not study.by_offers:
         return ()
     seen = study.assigned
     assert seen.took is not None, "arms are offers"
-    means, uptake, cells, numbers = _means(seen, seen.y), _means(seen, seen.took), list[tuple[str, ...]](), []
-    digits = decimals([e.standard_error for e in means])
-    for label, count, mean, took in zip(seen.treatments, np.bincount(seen.arm), means, uptake, strict=True):
-        error = f" ({mean.standard_error:,.{digits}f})" if np.isfinite(mean.standard_error) else ""
-        of_took = f" ({took.standard_error:.3f})" if np.isfinite(took.standard_error) else ""
-        cells.append((
-            str(label), f"{count:,}", f"{count / seen.n:.1%}", f"{took.value:.3f}{of_took}",
-            f"{mean.value:,.{digits}f}{error}",
-        ))  # fmt: skip
-        numbers.append({"rows": int(count), "uptake": took.value, "uptake_error": took.standard_error,
-                        "mean": mean.value, "standard_error": mean.standard_error})  # fmt: skip
-    columns = ("offer", "rows", "share", f"take {study.seen.treatments[1]!s}", study.mean_outcome)
-    return (Table(columns, tuple(cells), "Offers as made, with standard errors", numbers=tuple(numbers)),)
+    taken = _means(seen, seen.took)
+    rows = _rows(seen).assign(uptake=[e.value for e in taken], uptake_error=[e.standard_error for e in taken])
+    columns: Columns = {
+        "offer": "{arm}", "rows": "{rows:,}", "share": "{share:.1%}",
+        f"take {study.seen.treatments[1]!s}": ("{uptake:.3f}", " ({uptake_error:.3f})"),
+        study.mean_outcome: ("{mean:,.{digits}f}", " ({standard_error:,.{digits}f})"),
+    }  # fmt: skip
+    caption = "Offers as made, with standard errors"
+    return (Table.of(rows, columns, caption, digits=decimals(rows["standard_error"])),)
 
 
 def _arms(study: Described) -> Table:
     """Rows and mean outcome of every arm as observed."""
-    seen = study.seen
-    estimates = _means(seen, seen.y)
-    digits = decimals([e.standard_error for e in estimates])
-    cells, numbers = [], []
-    for label, count, e in zip(seen.treatments, np.bincount(seen.arm), estimates, strict=True):
-        error = f"{e.standard_error:,.{digits}f}" if np.isfinite(e.standard_error) else "-"
-        cells.append((str(label), f"{count:,}", f"{count / seen.n:.1%}", f"{e.value:,.{digits}f}", error))
-        numbers.append({"rows": int(count), "mean": e.value, "standard_error": e.standard_error})
-    return Table(
-        ("arm", "rows", "share", study.mean_outcome, "std. error"), tuple(cells), "Treatments as observed",
-        numbers=tuple(numbers),
-    )  # fmt: skip
+    rows = _rows(study.seen)
+    columns = {
+        "arm": "{arm}", "rows": "{rows:,}", "share": "{share:.1%}", study.mean_outcome: "{mean:,.{digits}f}",
+        "std. error": "{standard_error:,.{digits}f}",
+    }  # fmt: skip
+    return Table.of(rows, columns, "Treatments as observed", digits=decimals(rows["standard_error"]))
 
 
 def _notes(study: Described) -> list[Block]:

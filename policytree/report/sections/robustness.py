@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict, replace
 
 import numpy as np
+import pandas as pd
 
 from policytree.data.features import shown
-from policytree.evaluation.formatting import bounds_text, decimals, interval_text
-from policytree.evaluation.leaves.summary import HELD_OUT
+from policytree.evaluation.formatting import Columns, decimals, interval_text, of_column, records, share_columns
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
 from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.evaluation.stability.rashomon_tables import NearTies
@@ -34,8 +35,8 @@ OFFERS = (
 )
 BY_COVARIATES = "Offers are taken to be as good as random given the covariates and confounders named above. "
 COMPLETE = " and outcomes are not missing."
-CENSORED = ". What hides behind censoring is another matter, see Time to event."
-MISSING = ". What hides behind missing outcomes is another matter, see Missing outcomes."
+CENSORED = ". Hidden causes of censoring are another matter, see Time to event."
+MISSING = ". Hidden causes of missing outcomes are another matter, see Missing outcomes."
 ESTIMATED = (
     "Everything here assumes that, given the covariates and confounders named above, treatment was as good as random. "
     "No data can show that. How strong a hidden confounder would have to be was not computed: pass the results of "
@@ -70,25 +71,13 @@ def _without_bounds(material: Material) -> str:
 
 
 def _marginal(result: MarginalSensitivity) -> list[Block]:
-    every = [b for parts in result.kinds.values() for b in parts]
-    digits = decimals(e for b in every for e in (b.lower_standard_error, b.upper_standard_error))
-    columns, held_out = ["Gamma"], result.rows == HELD_OUT
-    for kind in result.kinds:
-        columns += [f"{kind} bounds", f"{100 * result.level:g}% interval"] if held_out else [f"{kind} bounds"]
-    cells = []
-    for k, gamma in enumerate(result.gammas):
-        row = [f"{gamma:g}"]
-        for parts in result.kinds.values():
-            row.append(bounds_text(parts[k].lower, parts[k].upper, digits))
-            if held_out:
-                row.append(bounds_text(parts[k].interval_lower, parts[k].interval_upper, digits))
-        cells.append(tuple(row))
     meaning = (
         f"Bounds of {result.what} ({result.rows}). Gamma: given everything that matters, the odds of the treatment "
         "that a person got may differ from the estimated odds by up to this factor, either way."
     )
-    frame = result.to_frame().reset_index()
-    table = Table(tuple(columns), tuple(cells), "Marginal sensitivity model", numbers=tuple(frame.to_dict("records")))
+    columns = {name.replace("gamma", "Gamma"): of_column(name) for name in result.texts()}
+    table = Table.of(result.texts(), columns, "Marginal sensitivity model")
+    table = replace(table, numbers=tuple(records(result.to_frame())))
     return [*map(Words, result.statements()), table, Words(meaning)]
 
 
@@ -98,14 +87,14 @@ def _omitted(result: OmittedVariableBounds, called: Callable[[str], str]) -> lis
     text = f"An omitted variable ({result.what}, {result.rows}): {estimate} if nothing is omitted"
     if result.robustness_value == result.robustness_value:
         text += f"; it may be zero once a variable explains {result.robustness_value:.1%} of both outcome and weights"
-    cells = tuple(
-        (shown(called(b.name)), f"{b.outcome_gain:.3f}", f"{b.treatment_gain:.3f}", f"{b.change:+,.{digits}f}")
-        for b in result.benchmarks
-    )
-    if not cells:
+    if not result.benchmarks:
         return [Words(text + ".")]
-    columns = ("as strong as", "of the outcome", "of the weights", "the estimate moves by")
-    return [Words(text + "."), Table(columns, cells, "Covariates to compare an omitted variable with")]
+    columns: Columns = {
+        "as strong as": lambda row: shown(called(row["name"])), "of the outcome": "{outcome_gain:.3f}",
+        "of the weights": "{treatment_gain:.3f}", "the estimate moves by": "{change:+,.{digits}f}",
+    }  # fmt: skip
+    caption = "Covariates to compare an omitted variable with"
+    return [Words(text + "."), Table.of(map(asdict, result.benchmarks), columns, caption, digits=digits)]
 
 
 def stability_section(material: Material) -> Section | None:
@@ -130,30 +119,30 @@ def _stability(material: Material, stability: PolicyStability) -> list[Block]:
         if stability.shown_splits == splits_of(material.model.tree_):
             tree = material.tree  # as the page shows it elsewhere
             frame["split"] = [split_label(tree, int(node), missing=False) for node in np.flatnonzero(~tree.is_leaf)]
-        cells = tuple(
-            tuple(f"{value:.0%}" if isinstance(value, float) else str(value) for value in row)
-            for row in frame.itertuples(index=False)
-        )
-        blocks.append(Table(tuple(frame.columns), cells, "How often the splits of this tree recur"))
-    features = stability.feature_shares()
-    features = features[features["anywhere"] > 0]
-    called = material.study.about.called
-    cells = tuple((shown(called(name)), f"{share:.0%}") for name, share in features["anywhere"].items())
-    if cells:
-        blocks.append(Fold("What trees ask about", (Table(("covariate", "of the trees"), cells, "Covariates"),)))
+        blocks.append(Table.of(frame, share_columns(frame), "How often the splits of this tree recur"))
+    features = stability.feature_shares()[["anywhere"]]
+    features = _called(features[features["anywhere"] > 0], material)
+    if len(features):
+        table = Table.of(features, {"covariate": "{covariate}", "of the trees": "{anywhere:.0%}"}, "Covariates")
+        blocks.append(Fold("What trees ask about", (table,)))
     return blocks
+
+
+def _called(frame: pd.DataFrame, material: Material) -> pd.DataFrame:
+    """The frame with what columns are called as its index."""
+    names = [shown(material.study.about.called(name)) for name in frame.index]
+    return frame.set_axis(pd.Index(names, name="covariate"))
 
 
 def _near_ties(material: Material, ties: NearTies) -> list[Block]:
     blocks: list[Block] = [Words(text) for text in ties.statements(unit="rows")]
     frame = ties.variables()
-    cells = tuple(
-        (shown(material.study.about.called(name)), f"{row['trees']:.0%}", f"{row['decisions']:.0%}")
-        for name, row in frame[frame["trees"] > 0].iterrows()
-    )
-    if cells:
-        table = Table(("covariate", "of the trees", "of the decisions need it"), cells, "What near-ties ask about")
-        blocks.append(table)
+    frame = _called(frame[frame["trees"] > 0], material)
+    columns = {
+        "covariate": "{covariate}", "of the trees": "{trees:.0%}", "of the decisions need it": "{decisions:.0%}"
+    }  # fmt: skip
+    if len(frame):
+        blocks.append(Table.of(frame, columns, "What near-ties ask about"))
     return [*blocks, _choices(material, ties)]
 
 

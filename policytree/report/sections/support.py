@@ -47,21 +47,17 @@ def _overlap(material: Material) -> tuple[Block, ...]:
         shares = ", ".join(f"{label} {value:.3g}" for label, value in table["median"].items())
         words = f"Everybody had the same chances ({shares}), so that every {what} was possible for everybody."
         return (Words(words), *said)
-    cells = tuple(
-        (
-            str(label), f"{row['rows']:,.0f}", f"{row['smallest']:.3f}", f"{row['1%']:.3f}", f"{row['median']:.3f}",
-            f"{row['largest']:.3f}", f"{row['share_at_floor']:.1%}", f"{row['effective_rows']:,.0f}",
-        )
-        for label, row in table.iterrows()
-    )  # fmt: skip
-    columns = (what, "rows", "smallest", "1%", "median", "largest", "at the floor", "effective size")
+    columns = {
+        what: "{treatment}", "rows": "{rows:,.0f}", "smallest": "{smallest:.3f}", "1%": "{1%:.3f}",
+        "median": "{median:.3f}", "largest": "{largest:.3f}", "at the floor": "{share_at_floor:.1%}",
+        "effective size": "{effective_rows:,.0f}",
+    }  # fmt: skip
     words = (
         f"How likely every {what} was, over all rows. Where that is next to nothing, what the {what} would do is "
         f"extrapolated; propensities are held above {rewards.min_propensity:g} (at the floor). Effective size: the "
         f"effective sample size of those that got the {what}, after weighting."
     )
-    table_block = Table(columns, cells, "Propensities", numbers=tuple(table.to_dict("records")))
-    return (Words(words), _overlap_picture(material, table), table_block, *said)
+    return (Words(words), _overlap_picture(material, table), Table.of(table, columns, "Propensities"), *said)
 
 
 def _overlap_picture(material: Material, table: pd.DataFrame) -> Picture:
@@ -120,11 +116,10 @@ def _balance(material: Material) -> tuple[Block, ...]:
         data["after"] = _plain(shown["difference_after"])
     alt = f"Largest standardised difference between two {study.what}s, by covariate. " + words
     caption = "" if len(shown) == len(size) else f"The {len(shown)} of {len(size)} covariates that are farthest apart."
-    cells = tuple(
-        (str(name), *(f"{value:.3f}" for value in row)) for name, row in zip(size.index, size.to_numpy(), strict=True)
-    )
-    columns = ("covariate", *(column.removeprefix("difference_") for column in size.columns))
-    every = Table(columns, cells, "Largest standardised differences", numbers=tuple(size.to_dict("records")))
+    columns = {"covariate": "{covariate}"} | {
+        column.removeprefix("difference_"): f"{{{column}:.3f}}" for column in size.columns
+    }
+    every = Table.of(size, columns, "Largest standardised differences")
     return (Words(words), Picture("balance", data, alt, caption), Fold("All covariates", (every,)), *said)
 
 

@@ -34,7 +34,7 @@ ASSUMED = (
     "Curves and means as observed assume that censoring is unrelated to the event within each arm. Rewards, and so the "
     "values of rules, assume it only among people with the same covariates. No data can show either."
 )
-LATER = " What happens after the horizon does not count."
+LATER = " Time after the horizon does not count."
 
 
 def survival_section(material: Material) -> Section | None:
@@ -99,16 +99,16 @@ def _arms(study: Described) -> tuple[Block, ...]:
     counted |= {"censored before": times.censored, "followed to it": times.free}
     own = [np.flatnonzero(seen.arm == k) for k in range(seen.n_arms)]
     means = [arm_mean(study, rows) for rows in own]
-    pairs, cells, numbers = [], [], []
-    for label, rows, mean in zip(seen.treatments, own, means, strict=True):
-        counts = {name: int(which[rows].sum()) for name, which in counted.items()}
-        pairs.append((str(label), target_text(study, mean, means)))
-        cells.append((str(label), f"{len(rows):,}", *(f"{count:,}" for count in counts.values())))
-        numbers.append({"rows": len(rows), **counts, "mean": mean.value, "standard_error": mean.standard_error})
+    by_arm = list(zip(map(str, seen.treatments), own, means, strict=True))
+    found = [
+        {"arm": label, "rows": len(rows), **{name: int(which[rows].sum()) for name, which in counted.items()},
+         "mean": mean.value, "standard_error": mean.standard_error}
+        for label, rows, mean in by_arm
+    ]  # fmt: skip
     said = f"{capitalised(study.mean_outcome)} by arm, as observed, with its standard error:"
     caption = f"Up to the horizon, {times.until(study.about.unit)}"
-    table = Table(("arm", "rows", *counted), tuple(cells), caption, numbers=tuple(numbers))
-    return Words(said), Facts(tuple(pairs)), table
+    table = Table.of(found, {"arm": "{arm}"} | {name: f"{{{name}:,}}" for name in ("rows", *counted)}, caption)
+    return Words(said), Facts(tuple((label, target_text(study, mean, means)) for label, _, mean in by_arm)), table
 
 
 def arm_mean(study: Described, rows: np.ndarray) -> Estimate:
@@ -176,8 +176,8 @@ def _by_leaf(material: Material) -> list[Block]:
         "observed and unadjusted: they may differ in more than their treatment. "
     )
     words += (
-        "The picture of every leaf has the treatment that it recommends in bold. What leaves are worth, adjusted and "
-        "with intervals for all leaves at once, stands under Policy tree."
+        "The picture of every leaf has the treatment that it recommends in bold. Values of leaves, adjusted and "
+        "with intervals for all leaves at once, stand under Policy tree."
         if honest is not None
         else "These rows chose the tree, which flatters its leaves, so that there are no errors and no intervals."
     )

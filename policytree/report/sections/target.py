@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from policytree.diagnostics.population_overlap import TargetOverlap
 from policytree.evaluation.sensitivity.transport import TransportSensitivity
 from policytree.report.content import Block, Fold, Section, Table, Words
@@ -16,9 +14,9 @@ TABLES = ("columns", "balance")
 ABOUT = (
     "Values, differences, leaves and the tree are about the people of the target, not about those of the study. "
     "Effects were learnt from the study; its residuals are weighted by the odds of being of the target, given the "
-    "covariates. That is right if the outcome models are, or if the odds and the propensities are, provided that "
-    "people with the same covariates have the same effects in both. No data of the study can show that. What people "
-    "got, and how it went, is told of the study alone; the status quo is what the study's way of assigning treatments "
+    "covariates. This is right if the outcome models are, or if the odds and the propensities are, provided that "
+    "people with the same covariates have the same effects in both. No data of the study can show that. Treatments "
+    "and outcomes are told of the study alone; the status quo is what the study's way of assigning treatments "
     "would bring in the target. Where rows and their shares stand in the tree, they are of both."
 )
 
@@ -40,29 +38,20 @@ def target_section(material: Material) -> Section | None:
     return Section("target", "The people this is about", tuple(blocks))
 
 
-def _shown(value: float, digits: int = 2) -> str:
-    return f"{value:,.{digits}f}" if np.isfinite(value) else "-"
-
-
 def _balance(overlap: TargetOverlap) -> Table:
-    cells = tuple(
-        (str(name), _shown(row["difference_before"]), _shown(row["difference_after"]))
-        for name, row in overlap.balance.iterrows()
-    )
+    columns = {
+        "covariate": "{covariate}", "as they are": "{difference_before:,.2f}",
+        "study weighted to the target": "{difference_after:,.2f}",
+    }  # fmt: skip
     caption = "Means of the target less those of the study, in standard deviations of the target"
-    numbers = tuple(overlap.balance.to_dict("records"))
-    return Table(("covariate", "as they are", "study weighted to the target"), cells, caption, numbers=numbers)
+    return Table.of(overlap.balance, columns, caption)
 
 
 def _columns(overlap: TargetOverlap) -> Table:
-    cells = tuple(
-        (
-            str(name), f"{row['lowest']:g}" if np.isfinite(row["lowest"]) else "-",
-            f"{row['highest']:g}" if np.isfinite(row["highest"]) else "-", f"{row['outside']:.1%}",
-            f"{row['missing_in_study']:.1%}", f"{row['missing_in_target']:.1%}",
-        )
-        for name, row in overlap.columns.iterrows()
-    )  # fmt: skip
-    names = ("column", "lowest in study", "highest in study", "target outside", "missing in study", "missing in target")
+    columns = {
+        "column": "{column}", "lowest in study": "{lowest:g}", "highest in study": "{highest:g}",
+        "target outside": "{outside:.1%}", "missing in study": "{missing_in_study:.1%}",
+        "missing in target": "{missing_in_target:.1%}",
+    }  # fmt: skip
     caption = "Shares of the target outside the study's range, or with a value that it lacks"
-    return Table(names, cells, caption, numbers=tuple(overlap.columns.to_dict("records")))
+    return Table.of(overlap.columns, columns, caption)

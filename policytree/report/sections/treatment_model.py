@@ -26,17 +26,13 @@ def treatment_model(study: Described, rows: np.ndarray) -> Table:
     """
     received, weight, groups = assigned_to(study, rows)
     table = LogitPropensity.table(received, X=study.covariates.iloc[rows], sample_weight=weight, groups=groups)
-    cells = tuple(
-        (
-            str(label), str(term), f"{row['coefficient']:.3g}", f"{row['standard_error']:.2g}",
-            f"{row['lower']:.3g} to {row['upper']:.3g}", f"{row['p_value']:.2g}",
-        )
-        for (label, term), row in table.iterrows()
-    )  # fmt: skip
     first = next(label for label in np.unique(received) if label not in table.index.get_level_values(0))
     caption = (
         f"Logistic regression of the {study.what} on covariates: log odds against {first}, with "
         f"{'clustered' if groups is not None else 'model-based' if weight is None else 'robust'} standard errors."
     )
-    columns = (study.what, "term", "coefficient", "standard error", "95% interval", "p")
-    return Table(columns, cells, caption, numbers=tuple(table.reset_index().to_dict("records")))
+    columns = {
+        study.what: "{treatment}", "term": "{term}", "coefficient": "{coefficient:.3g}",
+        "standard error": "{standard_error:.2g}", "95% interval": "{lower:.3g} to {upper:.3g}", "p": "{p_value:.2g}",
+    }  # fmt: skip
+    return Table.of(table, columns, caption)

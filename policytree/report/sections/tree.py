@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.features import Feature
-from policytree.evaluation.formatting import bounds_text, decimals
+from policytree.evaluation.formatting import BOUNDS, NUMBER, Columns, bounds_text, cell, decimals, of_column, records
 from policytree.evaluation.leaves.factor_effects import EFFECT, EFFECT_ERROR, EFFECT_LOWER, EFFECT_UPPER
 from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary, leaf_values
@@ -292,11 +292,11 @@ def _effects(summary: pd.DataFrame, level: str | None = None) -> list[Block]:
     for leaf, row in summary.iterrows():
         for name in names:
             effect = row[EFFECT, name]
-            cell = [str(leaf), name, "not estimable" if np.isnan(effect) else f"{effect:+,.{digits}f}"]
+            shown = [str(leaf), name, "not estimable" if np.isnan(effect) else f"{effect:+,.{digits}f}"]
             if level is not None:
                 lower, upper = row[EFFECT_LOWER, name], row[EFFECT_UPPER, name]
-                cell.append("-" if np.isnan(lower) else _interval(lower, upper, digits))
-            cells.append(tuple(cell))
+                shown.append("-" if np.isnan(lower) else bounds_text(lower, upper, digits))
+            cells.append(tuple(shown))
     rows = HELD_OUT if level is not None else TRAINING_ROWS
     columns = ("leaf", "treatment", "effect", level) if level is not None else ("leaf", "treatment", f"effect ({rows})")
     said = "Effect of each treatment in the leaf against its control, averaged over the combinations of the others."
@@ -305,44 +305,29 @@ def _effects(summary: pd.DataFrame, level: str | None = None) -> list[Block]:
 
 
 def _held_out_table(summary: pd.DataFrame, values: Mapping[int, LeafValue], level: str) -> Table:
-    digits, cells = decimals(summary["gain", "standard_error"]), []
-    for leaf, row in summary.iterrows():
-        value = values[int(leaf)]
-        gain = "-" if value.gain is None else f"{value.gain:+,.{digits}f}"
-        cells.append((
-            str(leaf), str(row["arm", ""]), f"{row['n', '']:,}",
-            "not estimable" if value.value is None else f"{value.value:,.{digits}f}",
-            _interval(value.lower, value.upper, digits), str(value.second_best), gain,
-            _interval(value.gain_lower, value.gain_upper, digits),
-        ))  # fmt: skip
-    columns = ("leaf", "treatment", "rows", "value", level, "second best", "gain over best other", level)
-    return Table(columns, tuple(cells), "Leaves, held out", numbers=_numbers(summary))
-
-
-def _interval(lower: float | None, upper: float | None, digits: int) -> str:
-    return "-" if lower is None or upper is None else bounds_text(lower, upper, digits)
+    columns: Columns = [
+        ("leaf", "{leaf}"), ("treatment", "{arm}"), ("rows", "{n:,}"),
+        ("value", lambda row: "not estimable" if row["value"] is None else cell(NUMBER, row)), (level, BOUNDS),
+        ("second best", "{second_best}"), ("gain over best other", "{gain:+,.{digits}f}"),
+        (level, "[{gain_lower:,.{digits}f}, {gain_upper:,.{digits}f}]"),
+    ]  # fmt: skip
+    rows = [row | asdict(values[row["leaf"]]) for row in records(_flat(summary))]
+    return Table.of(rows, columns, "Leaves, held out", digits=decimals(summary["gain", "standard_error"]))
 
 
 def _training_table(summary: pd.DataFrame) -> Table:
-    digits, cells = decimals(summary["gain", "standard_error"]), []
-    for leaf, row in summary.iterrows():
-        arm = row["arm", ""]
-        cells.append((
-            str(leaf), str(arm), f"{row['n', '']:,}", f"{row['value', arm]:,.{digits}f}", str(row["second_best", ""]),
-            f"{row['gain', 'value']:+,.{digits}f}",
-        ))  # fmt: skip
-    columns = ("leaf", "treatment", "rows", f"value ({TRAINING_ROWS})", "second best", f"gain ({TRAINING_ROWS})")
-    return Table(columns, tuple(cells), f"Leaves, {TRAINING_ROWS}", numbers=_numbers(summary))
+    columns: Columns = {
+        "leaf": "{leaf}", "treatment": "{arm}", "rows": "{n:,}",
+        f"value ({TRAINING_ROWS})": lambda row: cell(of_column(f"value.{row['arm']}", ",.{digits}f"), row),
+        "second best": "{second_best}", f"gain ({TRAINING_ROWS})": "{gain.value:+,.{digits}f}",
+    }  # fmt: skip
+    digits = decimals(summary["gain", "standard_error"])
+    return Table.of(_flat(summary), columns, f"Leaves, {TRAINING_ROWS}", digits=digits)
 
 
-def _numbers(summary: pd.DataFrame) -> tuple[dict, ...]:
-    """The summary's rows as plain values."""
-    names = [".".join(str(part) for part in column if part != "") for column in summary.columns]
-    plain = summary.astype(object).set_axis(names, axis=1)
-    return tuple(
-        {"leaf": int(leaf)} | {k: v.item() if isinstance(v, np.generic) else v for k, v in row.items()}
-        for leaf, row in zip(plain.index, plain.to_dict("records"), strict=True)
-    )
+def _flat(summary: pd.DataFrame) -> pd.DataFrame:
+    """The summary with one name per column, such as "gain.value"."""
+    return summary.set_axis([".".join(str(part) for part in names if part != "") for names in summary.columns], axis=1)
 
 
 def _rules_table(root: Mapping[str, Any]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from policytree.evaluation.formatting import bounds_text, decimals, difference_texts, interval_text, size_text
+from policytree.evaluation.formatting import Form, bounds_text, decimals, rule_columns, size_text
 from policytree.evaluation.inference.best_arm import WHY_WIDER
 from policytree.evaluation.policy_value.fixed_rules import RuleValues
 from policytree.evaluation.policy_value.rule_names import AS_RANDOMIZED, POLICY
@@ -61,23 +61,13 @@ def rules_table(
         Whose values they are, where that is not said.
     """
     policy = values.estimates[own]
-    interval = f"{100 * policy.level:g}% interval"
-    digits = values.digits
     about = f"{f' over {what}' if what else ''}{whose}{f' ({unit})' if unit else ''}"
     size = values.size() if isinstance(values, PolicyValueTable) else size_text(policy)
-    cells = []
-    for rule, estimate in values.estimates.items():
-        difference = values.differences.get(rule)
-        cells.append((
-            rule, f"{estimate.value:,.{digits}f}", interval_text(estimate, digits),
-            *difference_texts(difference, digits, ","),
-        ))  # fmt: skip
-    frame = values.to_frame()
-    return Table(
-        ("rule", "value", interval, f"{short} - rule", interval), tuple(cells),
-        f"Held-out values of all rules{about}, by {size}",
-        strong=(list(values.estimates).index(own),),
-        numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
+    columns: dict[str, Form] = {"rule": "{rule}"} | dict(rule_columns(short, policy.level))
+    del columns["std. error"]
+    return Table.of(
+        values.to_frame(), columns, f"Held-out values of all rules{about}, by {size}",
+        strong=(list(values.estimates).index(own),), digits=values.digits,
     )  # fmt: skip
 
 
@@ -169,20 +159,15 @@ def status_quo_words(rules: Collection[str], got: str = "what people got") -> st
 
 def _optimism(values: PolicyValueTable) -> tuple[Block, ...]:
     """The values of rules on the rows that chose them, beside their held-out values."""
-    digits = decimals(found.difference.standard_error for found in values.optimism.values())
-    level = next(iter(values.optimism.values())).difference.level
-    cells = []
-    for rule, found in values.optimism.items():
-        gap = found.difference
-        cells.append((
-            rule, f"{found.training_value:,.{digits}f}", f"{values.estimates[rule].value:,.{digits}f}",
-            f"{gap.value:+,.{digits}f}", interval_text(gap, digits),
-        ))  # fmt: skip
-    frame = values.optimism_frame()
-    table = Table(
-        ("rule", "on its own rows", "held out", "optimism", f"{100 * level:g}% interval"), tuple(cells),
-        "What rules appear to bring on the rows that chose them", strong=(list(values.optimism).index(POLICY),),
-        numbers=tuple({"rule": rule} | row for rule, row in zip(frame.index, frame.to_dict("records"), strict=True)),
+    level, frame = next(iter(values.optimism.values())).difference.level, values.optimism_frame()
+    columns = {
+        "rule": "{rule}", "on its own rows": "{training_value:,.{digits}f}", "held out": "{held_out_value:,.{digits}f}",
+        "optimism": "{optimism:+,.{digits}f}",
+        f"{100 * level:g}% interval": "[{optimism_lower:,.{digits}f}, {optimism_upper:,.{digits}f}]",
+    }  # fmt: skip
+    table = Table.of(
+        frame, columns, "What rules appear to bring on the rows that chose them",
+        strong=(list(values.optimism).index(POLICY),), digits=decimals(frame["optimism_standard_error"]),
     )  # fmt: skip
     words = (
         "On its own rows: the value on the rows that chose the rule, by the rewards that chose it. Optimism: this "

@@ -122,7 +122,7 @@ def solve_sampling(
         return solve(problem, limits)
     size = max(1, round(amplification * len(labelled.weight)))
     samples = _Samples(problem, labelled, reference_losses, size, n_draws, random_state, limits, solve)
-    inner = samples.run()
+    inner = samples.solutions()
     if not inner:
         return replace(solve(problem, replace(limits, time_limit=0.0)), status=Status.INTERRUPTED)
     if inner[0].status is Status.INFEASIBLE:  # leaf sizes are counted on all rows, so it is the problem that is so
@@ -185,7 +185,7 @@ class _Samples:
         self.seeds = np.random.SeedSequence(random_state).spawn(int(n_draws))
         self.stop = threading.Event()
 
-    def run(self) -> list[Solution]:
+    def solutions(self) -> list[Solution]:
         """Solutions of the samples in the order of their seeds; those that a limit left out are missing."""
         workers = min(self.limits.n_jobs, len(self.seeds))
         if workers > 1:

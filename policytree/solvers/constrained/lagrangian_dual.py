@@ -82,7 +82,7 @@ class Dual:
         """The tree with the least sum of a constraint."""
         return self.solve([float(k == m) for k in range(len(self.relaxation.constraints))], on_loss=0)[0]
 
-    def run(self, free: Corner, least: Mapping[int, Corner]) -> None:
+    def maximise(self, free: Corner, least: Mapping[int, Corner]) -> None:
         """Find the best prices, from the tree that is best without constraints, and those with the least sums.
 
         ``least`` holds the constraints that may have a price: all, or the one that decides (:meth:`deciding`).

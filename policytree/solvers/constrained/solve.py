@@ -102,14 +102,14 @@ def solve_within(
         # Prices that are meant to forbid a question would leave no digits to the losses. Cut down, they bound all trees
         # from below, and a tree that does not pay them is as good as it seems.
         costs = useful_costs(problem.losses, problem.feature_costs, problem.weights)
-        found = _Search(replace(problem, feature_costs=costs), constraints, watch.limits, solve).run()
+        found = _ConstrainedSearch(replace(problem, feature_costs=costs), constraints, watch.limits, solve).solve()
         cut = np.flatnonzero(costs < problem.feature_costs)
         if not np.isin(cut, found.solution.tree.used_features).any():
             return found
-    return _Search(problem, constraints, watch.limits_left(), solve).run()
+    return _ConstrainedSearch(problem, constraints, watch.limits_left(), solve).solve()
 
 
-class _Search:
+class _ConstrainedSearch:
     """Incumbent, bound, clock; the parts do the work."""
 
     def __init__(self, problem: Problem, constraints, limits: SearchLimits, solve):
@@ -123,7 +123,7 @@ class _Search:
         self.cuts = 0
         self.free: Corner | None = None  # the best tree without constraints
 
-    def run(self) -> Budgeted:
+    def solve(self) -> Budgeted:
         """Do all steps."""
         load_kernels(pareto_kernels(self.problem.data.n_bins, is_signed(self.problem), self.problem.most_depth))
         try:
@@ -170,9 +170,9 @@ class _Search:
             return
         limit = self.limits.time_limit
         limits = replace(self.limits, time_limit=None if limit is None else limit / 4, progress=None)
-        small = _Search(problem, self.relaxation.constraints, limits, self.relaxation.solve)
+        small = _ConstrainedSearch(problem, self.relaxation.constraints, limits, self.relaxation.solve)
         with suppress(Infeasible):  # of few trees: that says nothing
-            small.run()
+            small.solve()
         if small.best is not None:
             self.offer(self.relaxation.corner(_among_all(small.best.splits, cuts), small.best.actions))
         if small.status is Status.INTERRUPTED:
@@ -191,7 +191,7 @@ class _Search:
             least[m] = dual.least(m)
             if dual.infeasible:
                 raise Infeasible(constraint, self._in_units(m, least[m].sums[m]), Status.INFEASIBLE)
-        dual.run(free, least)
+        dual.maximise(free, least)
 
     def _closed(self) -> bool:
         """Whether no tree within the limits can be better than the best."""

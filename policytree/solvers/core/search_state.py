@@ -129,7 +129,7 @@ class ScoreSearch:
         self.best, self.bound, self.proved = None, 0.0, False
         self.status, self._total = problem.proved_status, float(problem.losses.sum())
 
-    def run(self) -> None:
+    def optimise(self) -> None:
         """Search to the end, or until a limit strikes."""
         raise NotImplementedError
 
@@ -138,9 +138,9 @@ class ScoreSearch:
         raise NotImplementedError
 
     def solve(self) -> Solution:
-        """Run the search; Ctrl-C between two of its parts ends it with what is known, if there is a tree."""
+        """Search; Ctrl-C between two of its parts ends it with what is known, if there is a tree."""
         try:
-            self.run()
+            self.optimise()
         except KeyboardInterrupt:
             if self.best is None:
                 raise

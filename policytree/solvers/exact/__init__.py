@@ -10,8 +10,8 @@
                                 tables
     engine_table.py             the engines of all solvers: the problems each takes, what it buys, and the kernels it
                                 calls
-    engines.py                  the engines of the exact search: each works on a ``Run``, offers trees to its incumbent
-                                and raises its bound
+    engines.py                  the engines of the exact search: each works on a ``SharedState``, offers trees
+                                to its incumbent and raises its bound
     estimate.py                 an estimate of the direct solver's time before it starts
     grow_incumbent.py           greedy incumbents: a tree is grown by two or three exactly solved levels at a time
     incumbent_search.py         search for incumbents: from several first splits, trees are grown by three exact levels,
@@ -22,8 +22,7 @@
                                 cheaply as numbers in order
     partitions.py               root features spread over partitions, and partitions over threads, so that threads never
                                 change the tree
-    run.py                      one run of the exact search: the rows, the limits and the incumbent that its engines
-                                share
+    shared_state.py             state of one exact search that its engines share: the rows, the limits and the incumbent
     subset_search.py            dynamic programming over subsets of rows: proofs without a depth limit, for trees with a
                                 leaf penalty
     subset_storage.py           how subsets are kept: as bits where rows have few distinct losses, otherwise as lists of
@@ -32,7 +31,7 @@
     solve_direct -> one feature?   interval_dp
                  -> levels?        level_groups
                  -> depth <= 2     core.rows.depth_two (the terminal solver)
-                 -> otherwise      a Run, and for every depth turns by rate (engines.give_turns):
+                 -> otherwise      a SharedState, and for every depth turns by rate (engines.give_turns):
                       TreeEngine, BoundEngine -> SubsetEngine, DualEngine -> DepthEngine
                                                                              Partitions -> Stack | BinaryStack
 

@@ -23,7 +23,7 @@ from policytree.solvers.core.shared_costs import shares_test_costs
 from policytree.solvers.core.side_bounds import sums_up_to
 from policytree.solvers.exact.depth_search import RootFeature, Stack
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, grow_incumbent
-from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.shared_state import SharedState
 from policytree.solvers.kernels.base.layout import UNLIMITED
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables
 
@@ -90,7 +90,7 @@ class _Part:
 class Search(Protocol):
     """The search over all rows, whose incumbent and bounds the one over some of them uses and improves."""
 
-    run: Run
+    shared: SharedState
     depth: int
     useful: int
     features: dict[int, RootFeature]  # of the root, in the order in which they are tried
@@ -109,7 +109,7 @@ class ConstraintGeneration:
     """
 
     def __init__(self, search: Search):
-        self.search, self.node, self.gates = search, search.run.node, search.run.gates
+        self.search, self.node, self.gates = search, search.shared.node, search.shared.gates
         self.losses, self.low = self.node.all_losses, self.node.least_losses
         self.floor, self.least = int(self.low.sum()), least_by_code(self.node)
         # Bounds of both sides of every cut beyond the best actions, on some rows: they only grow as rows are added.
@@ -120,7 +120,7 @@ class ConstraintGeneration:
         self.part: _Part | None = None
         self.stack: Stack | None = None
 
-    def run(self) -> None:
+    def generate(self) -> None:
         """Search until every root cut is refuted, too many rows are needed, or a limit strikes."""
         self._grow_incumbent()
         features = self.search.features
@@ -132,12 +132,12 @@ class ConstraintGeneration:
 
     def _may_go_on(self) -> bool:
         most = self.gates.most_generation_rows * self.node.n_rows
-        return not self.search.run.clock.stopped and self.inside.sum() <= most
+        return not self.search.shared.clock.stopped and self.inside.sum() <= most
 
     def _first_rows(self) -> np.ndarray:
         """Rows of each best action in equal numbers, those that the incumbent gets wrong, and both ends of columns."""
         node = self.node
-        inside = self.judge(expand(node, self.search.run.incumbent.tree), np.arange(node.n_rows))[1] > 0
+        inside = self.judge(expand(node, self.search.shared.incumbent.tree), np.arange(node.n_rows))[1] > 0
         actions = self.losses.argmin(axis=0)
         kinds, counts = np.unique(actions, return_counts=True)
         for kind in kinds[np.argsort(counts, kind="stable")]:
@@ -162,7 +162,7 @@ class ConstraintGeneration:
     def _look_at(self, tree: Splits) -> bool:
         """Take a tree that is good on the rows inside as incumbent, or add rows; returns whether any was added."""
         value, beyond = self.judge(tree, np.flatnonzero(self.inside))
-        self.search.run.incumbent.offer(value, tree)
+        self.search.shared.incumbent.offer(value, tree)
         wrong = np.flatnonzero((beyond > 0) & ~self.inside)
         self.inside[self._some(wrong, self.gates.generation_added_rows)] = True
         return len(wrong) > 0
@@ -170,17 +170,17 @@ class ConstraintGeneration:
     def _grow_incumbent(self) -> None:
         """Add rows as long as quick trees are better on those inside than the incumbent is on all."""
         search = self.search
-        if search.run.leaves != UNLIMITED or len(search.features) < len(self.node.bins):
+        if search.shared.leaves != UNLIMITED or len(search.features) < len(self.node.bins):
             return
         while self._may_go_on():
             part = _Part.of(self.node, self.inside)
-            value, tree = grow_incumbent(part.node, [(-1, 0)], min(search.depth, MOST_GROWN), search.run.clock.flag)
+            value, tree = grow_incumbent(part.node, [(-1, 0)], min(search.depth, MOST_GROWN), search.shared.clock.flag)
             if value >= self._cutoff(part) or not self._look_at(part.among_all(tree)):
                 return
 
     def _cutoff(self, part: _Part) -> int:
         """Return the cost on some rows that a tree must stay below to be possibly better than the incumbent on all."""
-        return self.search.run.incumbent.value - self.floor + int(part.node.least_losses.sum())
+        return self.search.shared.incumbent.value - self.floor + int(part.node.least_losses.sum())
 
     def _prepared(self) -> tuple[_Part, Stack]:
         """The rows inside, and a stack to search them."""
@@ -188,7 +188,7 @@ class ConstraintGeneration:
             self.part = _Part.of(self.node, self.inside)
             one = rows_of(self.part.node, np.arange(1))
             tables = make_tables(one.rows, one.rules, one.special)
-            self.stack = Stack(self.part.node, self.search.useful, self.search.run.leaves, tables, gates=self.gates)
+            self.stack = Stack(self.part.node, self.search.useful, self.search.shared.leaves, tables, gates=self.gates)
         return self.part, self.stack
 
     def _advance(self, f: int, first: bool) -> bool:
@@ -204,9 +204,9 @@ class ConstraintGeneration:
             part.node.paid(own),
         )
         state.hint = -1
-        _, tree = stack.advance(own, search.depth, self._cutoff(part), some, first, search.run.clock.flag)
+        _, tree = stack.advance(own, search.depth, self._cutoff(part), some, first, search.shared.clock.flag)
         # With a limit of leaves, bounds of both sides hold together only, and only below the last tree found.
-        if tree is None or search.run.leaves == UNLIMITED:
+        if tree is None or search.shared.leaves == UNLIMITED:
             sizes = np.diff(np.append(classes, self.node.bins[f] - 1))
             self.left[f] = np.maximum(self.left[f], np.repeat(some.left - low[:-1], sizes))
             self.right[f] = np.maximum(self.right[f], np.repeat(some.right - low[-1] + low[:-1], sizes))
@@ -214,7 +214,7 @@ class ConstraintGeneration:
         if added:
             self.part = None
         counters = stack.take_counters()
-        search.run.work += counters
+        search.shared.work += counters
         search.take_turn(part.node, counters)
         self._raise_bounds(f)
         search.report()
@@ -226,4 +226,4 @@ class ConstraintGeneration:
         state.left = np.maximum(state.left, self.left[f] + least[:-1])
         state.right = np.maximum(state.right, self.right[f] + least[-1] - least[:-1])
         for each in self.search.features.values():
-            each.solved = each.lower_bound() >= self.search.run.incumbent.value
+            each.solved = each.lower_bound() >= self.search.shared.incumbent.value

@@ -47,7 +47,7 @@ from policytree.solvers.exact.engines import (
 from policytree.solvers.exact.estimate import estimated_seconds
 from policytree.solvers.exact.interval_dp import one_feature_applies, solve_one_feature
 from policytree.solvers.exact.level_groups import levels_apply, solve_levels
-from policytree.solvers.exact.run import Run
+from policytree.solvers.exact.shared_state import SharedState
 from policytree.solvers.exact.subset_search import choose_sets
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
 from policytree.solvers.kernels.base.layout import FEASIBLE, TWO, UNLIMITED
@@ -126,14 +126,14 @@ def _load_and_search(case: Case, limits: SearchLimits, clock: Clock, merge: bool
     One of two versions of the search over subsets will do, and merged rows tell which. Where neither is loaded yet,
     rows are merged first; otherwise that search loads the one that it needs.
     """
-    begun: _Search | Solution | None = None
+    begun: _IterativeDeepening | Solution | None = None
     compile_seconds, every = 0.0, kernels_of(case)
     needed = [pair for pair in every if pair not in SUBSET_VERSIONS]
     if len(needed) < len(every) and not any(are_loaded([pair]) for pair in SUBSET_VERSIONS):
         with clock.paused():
             compile_seconds = load_kernels([(ALWAYS, "")], then=needed)
         begun = clock.watch(lambda: _begin(case, limits, clock, merge, choose_sets=True))
-        needed += begun.version_of_subsets() if isinstance(begun, _Search) else []
+        needed += begun.version_of_subsets() if isinstance(begun, _IterativeDeepening) else []
     with clock.paused():
         compile_seconds += load_kernels(needed)
     note_addresses(clock.flag)
@@ -143,7 +143,7 @@ def _load_and_search(case: Case, limits: SearchLimits, clock: Clock, merge: bool
 
 def _begin(
     case: Case, limits: SearchLimits, clock: Clock, merge: bool, choose_sets: bool = False
-) -> _Search | Solution:
+) -> _IterativeDeepening | Solution:
     """Merge the rows; returns the search to be made, or the solution where there is none to make."""
     problem, fixed = case.problem, case.fixed
     if one_feature_applies(problem):
@@ -160,35 +160,35 @@ def _begin(
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     chosen = engines_for(case)
     counters = [counter for engine in ENGINES for counter in engine.counters]
-    run = Run(problem, node, leaf, floor, limits, clock, fixed, {engine.name for engine in chosen}, counters)
-    bounds = [engine.bound(run) for engine in chosen if engine.bound is not None]
-    search = _Search(run, problem, case.block_kind, bounds)
+    shared = SharedState(problem, node, leaf, floor, limits, clock, fixed, {engine.name for engine in chosen}, counters)
+    bounds = [engine.bound(shared) for engine in chosen if engine.bound is not None]
+    search = _IterativeDeepening(shared, problem, case.block_kind, bounds)
     if choose_sets:
         search.choose_sets()
     return search
 
 
-def _end(begun: _Search | Solution) -> Solution:
+def _end(begun: _IterativeDeepening | Solution) -> Solution:
     return begun if isinstance(begun, Solution) else begun.solve()
 
 
-class _Search:
+class _IterativeDeepening:
     """Decides which engine works when: shallow problems outright, then depth after depth, with the others in turns."""
 
-    def __init__(self, run: Run, problem: Problem, kind: np.dtype | None, bounds: Sequence[RootBound]):
-        self.run, self.gates, self.kind, self.bounds = run, run.gates, kind, bounds
+    def __init__(self, shared: SharedState, problem: Problem, kind: np.dtype | None, bounds: Sequence[RootBound]):
+        self.shared, self.gates, self.kind, self.bounds = shared, shared.gates, kind, bounds
         # The most that subsets may take where blocks of pair sums do the depths.
         self.by_blocks = math.inf if kind is None else estimated_seconds(problem, self.gates)
         # The penalty may have been rounded to nothing.
-        self.by_subsets = "subsets" in run.engines and run.node.penalty > 0
-        self.by_duals = "row duals" in run.engines and boxes_are_few(run.node, self.gates)
+        self.by_subsets = "subsets" in shared.engines and shared.node.penalty > 0
+        self.by_duals = "row duals" in shared.engines and boxes_are_few(shared.node, self.gates)
         self.blocks: BinaryRoot | None = None
         self.sets: ListMaker | BitMaker | None = None
 
     def choose_sets(self) -> None:
         """Choose how the search over subsets keeps them, before it begins."""
         if self.by_subsets:
-            self.sets = choose_sets(self.run.node, self.run.restricted_roots, gates=self.gates)
+            self.sets = choose_sets(self.shared.node, self.shared.restricted_roots, gates=self.gates)
 
     def version_of_subsets(self) -> Needed:
         """The kernels that keep subsets as was chosen; none if they are not searched."""
@@ -196,50 +196,50 @@ class _Search:
 
     def solve(self) -> Solution:
         """Search until the bound meets the incumbent or a limit strikes."""
-        run = self.run
-        if run.useful_depth() == 0:
-            run.incumbent.raise_bound(run.incumbent.value)
+        shared = self.shared
+        if shared.useful_depth() == 0:
+            shared.incumbent.raise_bound(shared.incumbent.value)
         elif self._splits_are_free():
-            run.incumbent.offer(*grow_fully(run.node))
-            run.incumbent.raise_bound(run.incumbent.value)
-        elif run.useful_depth() == 1 and run.any_root:
+            shared.incumbent.offer(*grow_fully(shared.node))
+            shared.incumbent.raise_bound(shared.incumbent.value)
+        elif shared.useful_depth() == 1 and shared.any_root:
             self._try_one_split()
-            run.incumbent.raise_bound(run.incumbent.value)
+            shared.incumbent.raise_bound(shared.incumbent.value)
         else:
             self._search_depths()
-        return run.result()
+        return shared.result()
 
     def _splits_are_free(self) -> bool:
-        run = self.run
-        free = run.node.penalty == 0 and len(run.node.rules.minima) == 0 and not run.node.priced
-        return free and run.depth == run.leaves == UNLIMITED and run.any_root
+        shared = self.shared
+        free = shared.node.penalty == 0 and len(shared.node.rules.minima) == 0 and not shared.node.priced
+        return free and shared.depth == shared.leaves == UNLIMITED and shared.any_root
 
     def _try_one_split(self) -> None:
-        value, f, t = best_one_split(self.run.node.rows, self.run.node.rules)
+        value, f, t = best_one_split(self.shared.node.rows, self.shared.node.rules)
         if f >= 0:
-            self.run.incumbent.offer(value + 2 * self.run.node.penalty, [(int(f), int(t)), (-1, 0), (-1, 0)])
+            self.shared.incumbent.offer(value + 2 * self.shared.node.penalty, [(int(f), int(t)), (-1, 0), (-1, 0)])
 
     def _search_depths(self) -> None:
         """Solve depth two outright; beyond, its tree is the first incumbent and its values order the root features."""
-        run = self.run
+        shared = self.shared
         if self.kind is not None:
             value, f, t, order, hints = self._make_blocks(self.kind)
         else:
-            (value, f, t), _, (order, hints) = depth_two(run.node, min(run.leaves, 4), run.clock.flag)
+            (value, f, t), _, (order, hints) = depth_two(shared.node, min(shared.leaves, 4), shared.clock.flag)
         first = 3
-        if run.any_root:
+        if shared.any_root:
             f, t = int(f), int(t)  # as core.rows.expand reads them
-            tree = [(-1, 0) if f < 0 else (-2 - f, -1 - t if run.leaves == 3 else t)]
-            run.incumbent.value, run.incumbent.tree = int(value), tree
+            tree = [(-1, 0) if f < 0 else (-2 - f, -1 - t if shared.leaves == 3 else t)]
+            shared.incumbent.value, shared.incumbent.tree = int(value), tree
         else:  # the search below starts at every root feature that is allowed
-            first = min(run.useful_depth(), 2)
-        if run.clock.stopped:
-            if run.any_root:
+            first = min(shared.useful_depth(), 2)
+        if shared.clock.stopped:
+            if shared.any_root:
                 self._try_one_split()  # takes no time, and may be better than what the first splits have come to
             return
-        run.work[TWO] += 1
-        if run.useful_depth() < first:
-            run.incumbent.raise_bound(run.incumbent.value)
+        shared.work[TWO] += 1
+        if shared.useful_depth() < first:
+            shared.incumbent.raise_bound(shared.incumbent.value)
             return
         self._deepen(first, order, hints)
 
@@ -248,31 +248,31 @@ class _Search:
 
         Shallower problems are cheap and leave an incumbent behind; their bounds do not hold for deeper trees.
         """
-        run = self.run
-        duals = DualEngine(run, self.by_duals)
-        depths = DepthEngine(run, order, hints, first, duals, self.blocks)
-        engines: list[Engine] = [TreeEngine(depths), *(BoundEngine(run, bound) for bound in self.bounds)]
+        shared = self.shared
+        duals = DualEngine(shared, self.by_duals)
+        depths = DepthEngine(shared, order, hints, first, duals, self.blocks)
+        engines: list[Engine] = [TreeEngine(depths), *(BoundEngine(shared, bound) for bound in self.bounds)]
         if self.by_subsets:
-            engines.append(SubsetEngine(run, self.bounds, duals, self.by_blocks, self.sets))
+            engines.append(SubsetEngine(shared, self.bounds, duals, self.by_blocks, self.sets))
         engines += [duals, depths]
         for depth in range(depths.first, depths.target + 1):
-            give_turns(run, engines, depths.ahead(depth))
-            if run.done:
+            give_turns(shared, engines, depths.ahead(depth))
+            if shared.done:
                 return
-            if run.useful_depth() <= depth:  # an incumbent so good that deeper trees cannot pay, or none are left
+            if shared.useful_depth() <= depth:  # an incumbent so good that deeper trees cannot pay, or none are left
                 break
-        run.incumbent.raise_bound(run.incumbent.value)
+        shared.incumbent.raise_bound(shared.incumbent.value)
 
     def _make_blocks(self, kind: np.dtype) -> tuple[int, int, int, np.ndarray, np.ndarray]:
         """Solve depth two by blocks of two-valued columns, with which the search beyond goes on."""
-        run, node = self.run, self.run.node
-        best, hints = run.incumbent.value, np.zeros(len(node.bins), np.int64)
-        useful, shared = run.useful_depth(), self.gates.most_shared_bytes
-        if not run.clock.fits_memory(BinaryRoot.bytes(node, kind, useful, shared)):
-            run.clock.stop(Status.MEMORY_LIMIT)
+        shared, node = self.shared, self.shared.node
+        best, hints = shared.incumbent.value, np.zeros(len(node.bins), np.int64)
+        useful, most_shared = shared.useful_depth(), self.gates.most_shared_bytes
+        if not shared.clock.fits_memory(BinaryRoot.bytes(node, kind, useful, most_shared)):
+            shared.clock.stop(Status.MEMORY_LIMIT)
             return best, -1, 0, hints, hints
-        self.blocks = BinaryRoot.solved(node, kind, useful, run.clock.flag, shared)
-        run.work += self.blocks.counters
+        self.blocks = BinaryRoot.solved(node, kind, useful, shared.clock.flag, most_shared)
+        shared.work += self.blocks.counters
         order = self.blocks.first
         f = int(np.argmin(order))
         return (int(order[f]), f, 0, order, hints) if order[f] < best else (best, -1, 0, order, hints)

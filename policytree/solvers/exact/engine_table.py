@@ -62,7 +62,13 @@ from policytree.solvers.exact.estimate import by_single_cuts
 from policytree.solvers.exact.incumbent_search import incumbent_search_applies
 from policytree.solvers.exact.interval_dp import one_feature_applies
 from policytree.solvers.exact.level_groups import levels_apply
-from policytree.solvers.exact.run import CLOSED_BY_PAIRS, GENERATED_ROWS, RAISED_BY_SUBSETS, STARTED, Run
+from policytree.solvers.exact.shared_state import (
+    CLOSED_BY_PAIRS,
+    GENERATED_ROWS,
+    RAISED_BY_SUBSETS,
+    STARTED,
+    SharedState,
+)
 from policytree.solvers.exact.subset_search import subset_search_applies
 
 
@@ -153,7 +159,7 @@ class EngineLine:
     counters : tuple of str
         What it counts in ``Solution.counters``.
     bound : callable or None
-        Makes it for a run, if it is a ``RootBound`` that ``engines.py::BoundEngine`` gives turns to.
+        Makes it for a search, if it is a ``RootBound`` that ``engines.py::BoundEngine`` gives turns to.
     """
 
     name: str
@@ -166,7 +172,7 @@ class EngineLine:
     alone: bool = False
     switch: str = ""
     counters: tuple[str, ...] = ()
-    bound: Callable[[Run], RootBound] | None = None
+    bound: Callable[[SharedState], RootBound] | None = None
 
 
 def _terminal_kernels(case: Case) -> Needed:
@@ -280,7 +286,7 @@ ENGINES = (
         kernels=lambda case: [(CONFLICT_PAIRS, "")],
         switch="conflict_pairs",
         counters=(ConflictPairs.counter, CLOSED_BY_PAIRS),
-        bound=lambda run: ConflictPairs(run.node, run.clock, run.gates, run.incumbent),
+        bound=lambda shared: ConflictPairs(shared.node, shared.clock, shared.gates, shared.incumbent),
     ),
     EngineLine(
         "constraint generation", "exact.constraint_generation",
@@ -389,6 +395,6 @@ def engines_for(case: Case) -> list[EngineLine]:
 def kernels_of(case: Case) -> Needed:
     """The kernels that the exact search for a problem may call."""
     engines = engines_for(case)
-    shared: Needed = [(GAPS, width_of(case.problem))]
-    shared += [] if any(engine.alone for engine in engines) else [(ALWAYS, "")]
-    return shared + [pair for engine in engines for pair in engine.kernels(case)]
+    always: Needed = [(GAPS, width_of(case.problem))]
+    always += [] if any(engine.alone for engine in engines) else [(ALWAYS, "")]
+    return always + [pair for engine in engines for pair in engine.kernels(case)]

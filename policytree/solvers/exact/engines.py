@@ -1,4 +1,4 @@
-"""The engines of the exact search: each works on a ``Run``, offers trees to its incumbent and raises its bound.
+"""The engines of the exact search: each works on a ``SharedState``, offers trees to its incumbent and raises its bound.
 
     TreeEngine      grows incumbents, and searches for better ones
     BoundEngine     a lower bound of the whole problem that is found once, such as conflict pairs
@@ -47,7 +47,7 @@ from policytree.solvers.exact.depth_search import RootFeature, Stack, least_dept
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, Found, grow_incumbent
 from policytree.solvers.exact.incumbent_search import IncumbentSearch
 from policytree.solvers.exact.partitions import Partition, Partitions
-from policytree.solvers.exact.run import CLOSED_BY_PAIRS, GENERATED_ROWS, RAISED_BY_SUBSETS, Run
+from policytree.solvers.exact.shared_state import CLOSED_BY_PAIRS, GENERATED_ROWS, RAISED_BY_SUBSETS, SharedState
 from policytree.solvers.exact.subset_search import SubsetSearch, choose_sets, start_subset_search
 from policytree.solvers.exact.subset_storage import BitMaker, ListMaker
 from policytree.solvers.kernels.base.layout import INF, LEAF_COUNTS, NODES, SIMILAR, UNLIMITED
@@ -71,8 +71,8 @@ class Ahead:
     depth : int
         Of the trees that are searched next.
     proved : int
-        Trees down to this depth are proved to be no better than the incumbent. It may be less than ``depth - 1``: a
-        search that hopes for nothing from a depth begins with the next one.
+        Trees down to this depth are proved to be no better than the incumbent. It may be less than ``depth - 1``,
+        since a depth that could bound nothing is left out.
     seconds : float
         What that search may take, in seconds of work.
     """
@@ -91,12 +91,12 @@ class Engine:
 
     Attributes
     ----------
-    run : Run
+    shared : SharedState
     depth : int
         The depth before which it had its last turn, or which it searched last.
     """
 
-    run: Run
+    shared: SharedState
     depth = 0
 
     def rate(self, ahead: Ahead) -> float:
@@ -108,9 +108,9 @@ class Engine:
         raise NotImplementedError
 
 
-def give_turns(run: Run, engines: Sequence[Engine], ahead: Ahead) -> None:
+def give_turns(shared: SharedState, engines: Sequence[Engine], ahead: Ahead) -> None:
     """Give turns to the highest rate, the first engine among equals, as long as there is anything to gain."""
-    while not run.done and run.useful_depth() >= ahead.depth:
+    while not shared.done and shared.useful_depth() >= ahead.depth:
         engine = max(engines, key=lambda each: each.rate(ahead))
         if engine.rate(ahead) == 0:
             return
@@ -127,21 +127,25 @@ class TreeEngine(Engine):
     """
 
     def __init__(self, depths: DepthEngine):
-        self.depths, self.run = depths, depths.run
-        run = self.run
+        self.depths, self.shared = depths, depths.shared
+        shared = self.shared
         if depths.target <= 3:
             return
-        f, t = run.incumbent.tree[0]
+        f, t = shared.incumbent.tree[0]
         self._grow([(-1, 0)] if f == -1 else [(-2 - f, t), (-1, 0), (-1, 0)])
-        if depths.first == 3 and run.node.penalty == 0 and errors_are_few(run.node, run.incumbent.value, run.gates):
+        if (
+            depths.first == 3
+            and shared.node.penalty == 0
+            and errors_are_few(shared.node, shared.incumbent.value, shared.gates)
+        ):
             depths.first = 4  # depth three bounds nothing beyond, and hardly makes a better incumbent
-        searches = "incumbent search" in run.engines and not run.incumbent.proved
-        if searches and run.clock.fits_memory(Stack.bytes(run.node, 3, run.gates)):
-            depths.starts = IncumbentSearch(run, depths.order, depths.hints)
-            if depths.first == 4 and depths.generates(run.node, 4):
-                run.report()  # some of the rows may prove depth four: a few trees come first
+        searches = "incumbent search" in shared.engines and not shared.incumbent.proved
+        if searches and shared.clock.fits_memory(Stack.bytes(shared.node, 3, shared.gates)):
+            depths.starts = IncumbentSearch(shared, depths.order, depths.hints)
+            if depths.first == 4 and depths.generates(shared.node, 4):
+                shared.report()  # some of the rows may prove depth four: a few trees come first
                 depths.starts.begin()
-                run.incumbent.offer(*depths.starts.best)
+                shared.incumbent.offer(*depths.starts.best)
 
     def rate(self, ahead: Ahead) -> float:
         """At once: growing is little work beside a depth, and a better incumbent shortens every proof."""
@@ -153,38 +157,38 @@ class TreeEngine(Engine):
         Three take about as long as depth three of all rows took, on every level but the last two: little beside
         depth five. Where leaves have a price, deep trees are rarely best, and two levels do.
         """
-        run, starts, self.depth = self.run, self.depths.starts, ahead.depth
-        tree = expand(run.node, run.incumbent.tree)
+        shared, starts, self.depth = self.shared, self.depths.starts, ahead.depth
+        tree = expand(shared.node, shared.incumbent.tree)
         better = self._grow(tree)
         if starts is not None and starts.grow(tree):
-            better = run.incumbent.offer(*starts.best) or better
+            better = shared.incumbent.offer(*starts.best) or better
         if better:
             self.depths.report()
         if starts is None or ahead.depth > 4:
             return
         # Once depth three is proved, a share of what depth five may take; later on it works beside that search.
         starts.reorder(self.depths.values_of_first_splits())
-        seconds = run.gates.start_advance * work_units.of_next_depth(run.node, ahead.seconds)
+        seconds = shared.gates.start_advance * work_units.of_next_depth(shared.node, ahead.seconds)
         while starts.advance(seconds):
-            run.incumbent.offer(*starts.best)
+            shared.incumbent.offer(*starts.best)
             self.depths.report()
             seconds = 0.0
 
     def _grow(self, splits: Splits) -> bool:
         """Grow a good tree to the last depth by two exact levels at a time; returns whether it is the incumbent."""
-        run, depth = self.run, self.depths.target
+        shared, depth = self.shared, self.depths.target
         if self.depths.blocks is not None and depth <= 5:  # blocks find what is better in the same time
             return False
-        if not run.any_root or run.leaves != UNLIMITED:
+        if not shared.any_root or shared.leaves != UNLIMITED:
             return False
-        return run.incumbent.offer(*grow_incumbent(run.node, splits, min(depth, MOST_GROWN), run.clock.flag))
+        return shared.incumbent.offer(*grow_incumbent(shared.node, splits, min(depth, MOST_GROWN), shared.clock.flag))
 
 
 class BoundEngine(Engine):
     """A lower bound of the whole problem, which is tried before a depth once it costs little beside that search."""
 
-    def __init__(self, run: Run, bound: RootBound):
-        self.run, self.bound = run, bound
+    def __init__(self, shared: SharedState, bound: RootBound):
+        self.shared, self.bound = shared, bound
 
     def rate(self, ahead: Ahead) -> float:
         """At once, if it pays: the bound is found once, and other engines may use it from then on."""
@@ -193,7 +197,7 @@ class BoundEngine(Engine):
     def advance(self, ahead: Ahead) -> None:
         """Raise the bound of all trees that are not searched yet."""
         self.depth = ahead.depth
-        self.run.improve(self.bound, ahead.proved, ahead.seconds)
+        self.shared.improve(self.bound, ahead.proved, ahead.seconds)
 
 
 class DualEngine(Engine):
@@ -201,7 +205,7 @@ class DualEngine(Engine):
 
     Parameters
     ----------
-    run : Run
+    shared : SharedState
     applies : bool
         Whether it ever works.
 
@@ -213,15 +217,15 @@ class DualEngine(Engine):
         Whether the last turn did not end with many rounds that brought no better bound.
     """
 
-    def __init__(self, run: Run, applies: bool):
-        self.run, self.applies = run, applies
+    def __init__(self, shared: SharedState, applies: bool):
+        self.shared, self.applies = shared, applies
         self.duals: RowDuals | None = None
         self.slow = self.promising = False
 
     def seconds(self, ahead: Ahead) -> float:
         """Seconds of a turn; 0 where so few are not worth while."""
-        seconds = self.run.gates.pricing_share * ahead.seconds
-        return seconds if self.applies and seconds >= self.run.gates.least_pricing_seconds else 0.0
+        seconds = self.shared.gates.pricing_share * ahead.seconds
+        return seconds if self.applies and seconds >= self.shared.gates.least_pricing_seconds else 0.0
 
     def rate(self, ahead: Ahead) -> float:
         """A proof in these seconds, if the bound still rises; before the first turn that is not known."""
@@ -232,15 +236,15 @@ class DualEngine(Engine):
 
     def advance(self, ahead: Ahead) -> None:
         """Bound all trees of this depth and deeper ones."""
-        run, self.depth = self.run, ahead.depth
-        self.duals = self.duals or RowDuals(run.node, run.clock, run.gates)
-        run.improve(self.duals, ahead.proved, self.seconds(ahead))
+        shared, self.depth = self.shared, ahead.depth
+        self.duals = self.duals or RowDuals(shared.node, shared.clock, shared.gates)
+        shared.improve(self.duals, ahead.proved, self.seconds(ahead))
         self.slow, self.promising = self.duals.slow, self.duals.waited < PATIENCE
-        run.report()
+        shared.report()
 
     def bounded(self) -> Node:
         """The rows with their duals, where these are known."""
-        return self.run.node if self.duals is None else self.duals.bounded()
+        return self.shared.node if self.duals is None else self.duals.bounded()
 
 
 class SubsetEngine(Engine):
@@ -248,7 +252,7 @@ class SubsetEngine(Engine):
 
     Parameters
     ----------
-    run : Run
+    shared : SharedState
     bounds : sequence of RootBound
         Tried once they cost little beside this search. If conflict pairs are above what this search has proved, they
         bound every subset from then on.
@@ -261,17 +265,17 @@ class SubsetEngine(Engine):
     """
 
     def __init__(
-        self, run: Run, bounds: Sequence[RootBound], duals: DualEngine, most: float,
+        self, shared: SharedState, bounds: Sequence[RootBound], duals: DualEngine, most: float,
         make: ListMaker | BitMaker | None = None,
     ):  # fmt: skip
-        self.run, self.bounds, self.duals, self.most = run, bounds, duals, most
+        self.shared, self.bounds, self.duals, self.most = shared, bounds, duals, most
         self.pairs = next((bound for bound in bounds if isinstance(bound, ConflictPairs)), None)
-        make = make or choose_sets(run.node, run.restricted_roots, gates=run.gates)
-        with run.clock.paused():
+        make = make or choose_sets(shared.node, shared.restricted_roots, gates=shared.gates)
+        with shared.clock.paused():
             load_kernels([(SUBSETS, make.keeps)])
-        most = -(-(run.incumbent.value - run.floor) // run.node.penalty)
+        most = -(-(shared.incumbent.value - shared.floor) // shared.node.penalty)
         self.search: SubsetSearch | None = start_subset_search(
-            run.node, most, run.clock, run.restricted_roots, gates=run.gates, make=make
+            shared.node, most, shared.clock, shared.restricted_roots, gates=shared.gates, make=make
         )
         self.slice = 0 if self.search is None else self.search.first_slice()
         self.had_second = False  # turn before the depth
@@ -279,8 +283,8 @@ class SubsetEngine(Engine):
     @property
     def behind_duals(self) -> bool:
         """Whether row duals raised the bound above what this search has proved."""
-        run, search = self.run, self.search
-        return search is not None and run.used[RowDuals.counter] > 0 and search.bound < run.incumbent.bound
+        shared, search = self.shared, self.search
+        return search is not None and shared.used[RowDuals.counter] > 0 and search.bound < shared.incumbent.bound
 
     def seconds(self, ahead: Ahead) -> float:
         """Seconds of the turn before that of row duals; without a limit but the gap's if these have no turn."""
@@ -309,31 +313,31 @@ class SubsetEngine(Engine):
         if self.search is None:
             return
         self.search = self.search.with_duals(self.duals.bounded())
-        run, search = self.run, self.search
+        shared, search = self.shared, self.search
         until = seconds + work_units.of_sets(search.counters)
-        while not (search.ended or run.clock.stopped):
+        while not (search.ended or shared.clock.stopped):
             conflicts = None if self.pairs is None else self.pairs.conflicts
-            if conflicts is not None and run.used[ConflictPairs.counter] > 0 and not search.has_conflicts:
+            if conflicts is not None and shared.used[ConflictPairs.counter] > 0 and not search.has_conflicts:
                 search.use_conflicts(conflicts)
                 slices = max(slices, 1)
             slices -= 1
-            before, gap = search.counters.copy(), run.incumbent.value - run.incumbent.bound
-            if search.run(run.incumbent.value, self.slice) < run.incumbent.value:
+            before, gap = search.counters.copy(), shared.incumbent.value - shared.incumbent.bound
+            if search.advance(shared.incumbent.value, self.slice) < shared.incumbent.value:
                 value, tree = search.tree()
                 depth, leaves = size_of(tree)
-                if depth <= run.depth and leaves <= run.leaves:
-                    run.incumbent.offer(value, tree)
+                if depth <= shared.depth and leaves <= shared.leaves:
+                    shared.incumbent.offer(value, tree)
             self.slice *= 2
             done = search.counters - before
-            run.work[NODES] += int(done[ENTERED])
-            run.used[CLOSED_BY_PAIRS] += int(done[CLOSED])
+            shared.work[NODES] += int(done[ENTERED])
+            shared.used[CLOSED_BY_PAIRS] += int(done[CLOSED])
             spent = work_units.of_sets(search.counters)
-            run.raise_bound(search.bound, RAISED_BY_SUBSETS)
+            shared.raise_bound(search.bound, RAISED_BY_SUBSETS)
             for bound in self.bounds:
-                run.improve(bound, 0, spent)
-            run.report()
-            pays = run.incumbent.value - run.incumbent.bound <= (1 - run.gates.set_gain) * gap
-            if run.incumbent.proved or not (pays or slices > 0) or spent > until:
+                shared.improve(bound, 0, spent)
+            shared.report()
+            pays = shared.incumbent.value - shared.incumbent.bound <= (1 - shared.gates.set_gain) * gap
+            if shared.incumbent.proved or not (pays or slices > 0) or spent > until:
                 break
 
 
@@ -342,7 +346,7 @@ class DepthEngine(Engine):
 
     Parameters
     ----------
-    run : Run
+    shared : SharedState
     order, hints : ndarray
         Of every column: the value of the best tree of depth two with this first split, and its cut.
     first : int
@@ -367,22 +371,28 @@ class DepthEngine(Engine):
     """
 
     def __init__(
-        self, run: Run, order: np.ndarray, hints: np.ndarray, first: int, duals: DualEngine, blocks: BinaryRoot | None
+        self,
+        shared: SharedState,
+        order: np.ndarray,
+        hints: np.ndarray,
+        first: int,
+        duals: DualEngine,
+        blocks: BinaryRoot | None,
     ):
-        self.run, self.order, self.hints, self.duals, self.blocks = run, order, hints, duals, blocks
-        self.first, self.target = first, run.useful_depth()
+        self.shared, self.order, self.hints, self.duals, self.blocks = shared, order, hints, duals, blocks
+        self.first, self.target = first, shared.useful_depth()
         self.starts: IncumbentSearch | None = None
         self.features: dict[int, RootFeature] = {}
         self.useful = 0
         self.final = False
         # Work of this pass on some of the rows (constraint generation), counted as nodes of their size.
-        self._of_some, self._seconds_of_some = np.zeros_like(run.work), 0.0
-        self.seconds = work_units.DEPTH_TWO if run.any_root else 0.0
+        self._of_some, self._seconds_of_some = np.zeros_like(shared.work), 0.0
+        self.seconds = work_units.DEPTH_TWO if shared.any_root else 0.0
 
     def ahead(self, depth: int) -> Ahead:
         """The search of the next depth, with what it may take; depth two is proved, unless roots are given."""
-        proved = self.depth or (2 if self.run.any_root else 0)
-        return Ahead(depth, proved, work_units.of_next_depth(self.run.node, self.seconds))
+        proved = self.depth or (2 if self.shared.any_root else 0)
+        return Ahead(depth, proved, work_units.of_next_depth(self.shared.node, self.seconds))
 
     def rate(self, ahead: Ahead) -> float:
         """The least: it may take all the seconds, and shallow depths end no search without a limit of depth."""
@@ -390,80 +400,80 @@ class DepthEngine(Engine):
 
     def advance(self, ahead: Ahead) -> None:
         """Search every root feature: a few cuts of each first, then to the end."""
-        run, before = self.run, self.run.work.copy()
+        shared, before = self.shared, self.shared.work.copy()
         self._of_some, self._seconds_of_some = np.zeros_like(before), 0.0
         self._search(ahead.depth)
-        of_all = run.work - before - self._of_some
-        self.seconds = self._seconds_of_some + work_units.of_depth(run.node, of_all)
+        of_all = shared.work - before - self._of_some
+        self.seconds = self._seconds_of_some + work_units.of_depth(shared.node, of_all)
 
     def _search(self, depth: int) -> None:
-        run, bounded = self.run, self.duals.bounded()
+        shared, bounded = self.shared, self.duals.bounded()
         # Where no deeper tree can be better, bounds hold for the problem.
-        self.depth, self.useful, self.final = depth, min(depth, run.useful_depth()), depth == self.target
+        self.depth, self.useful, self.final = depth, min(depth, shared.useful_depth()), depth == self.target
         self.features = {}
         for f in map(int, np.argsort(self.order, kind="stable")):
-            if f in run.roots:
-                low = np.full(run.node.bins[f] - 1, -INF, np.int64)
-                self.features[f] = RootFeature(low, low.copy(), int(self.hints[f]), run.node.paid(f))
+            if f in shared.roots:
+                low = np.full(shared.node.bins[f] - 1, -INF, np.int64)
+                self.features[f] = RootFeature(low, low.copy(), int(self.hints[f]), shared.node.paid(f))
         if self.blocks is not None:
             self.blocks.share(self.useful)
         else:
             self._make_tables()
-        if run.clock.stopped:
+        if shared.clock.stopped:
             return
         self.partitions = self._make_partitions(bounded)
         if self.generates(bounded, self.useful):
             generation = ConstraintGeneration(self)
-            generation.run()
-            run.used[GENERATED_ROWS] += int(generation.inside.sum())
+            generation.generate()
+            shared.used[GENERATED_ROWS] += int(generation.inside.sum())
         for first in (True, False):
-            if not (run.incumbent.proved or all(state.solved for state in self.features.values())):
+            if not (shared.incumbent.proved or all(state.solved for state in self.features.values())):
                 self._round(first)
 
     def generates(self, node: Node, depth: int) -> bool:
         """Whether a depth is to be proved from some of these rows."""
-        run = self.run
-        asked = "constraint generation" in run.engines
-        return asked and constraint_generation_applies(node, depth, run.incumbent.value, run.gates)
+        shared = self.shared
+        asked = "constraint generation" in shared.engines
+        return asked and constraint_generation_applies(node, depth, shared.incumbent.value, shared.gates)
 
     def _make_tables(self) -> None:
         """Allocate what all stacks share, unless memory is short."""
-        run, node = self.run, self.run.node
+        shared, node = self.shared, self.shared.node
         at_once = Partitions.number_of(self.useful <= 3)
         if self.useful <= 3:
-            at_once = min(run.limits.n_jobs, at_once)
+            at_once = min(shared.limits.n_jobs, at_once)
         stacks = min(at_once, len(self.features))
-        if not run.clock.fits_memory(Stack.bytes(node, self.useful, run.gates) * stacks):
-            run.clock.stop(Status.MEMORY_LIMIT)
+        if not shared.clock.fits_memory(Stack.bytes(node, self.useful, shared.gates) * stacks):
+            shared.clock.stop(Status.MEMORY_LIMIT)
             return
         part = node if self.useful == 3 else rows_of(node, np.arange(1))
         self.tables: SweepTables = make_tables(part.rows, part.rules, part.special)
         if node.priced and self.useful > MOST_PRICED:
-            run.clock.flag[SIMILAR] = 0  # a similarity bound would have to charge for longer paths
+            shared.clock.flag[SIMILAR] = 0  # a similarity bound would have to charge for longer paths
 
     def _make_partitions(self, bounded: Node) -> Partitions:
-        run, blocks = self.run, self.blocks
-        proved = run.clock.flag[LEAF_COUNTS] != 0 and (self.depth > self.first or run.any_root)
-        above = run.incumbent.value - run.floor
-        need = least_depth(self.depth, proved, above, run.node.penalty, run.gates.most_needed_prices)
+        shared, blocks = self.shared, self.blocks
+        proved = shared.clock.flag[LEAF_COUNTS] != 0 and (self.depth > self.first or shared.any_root)
+        above = shared.incumbent.value - shared.floor
+        need = least_depth(self.depth, proved, above, shared.node.penalty, shared.gates.most_needed_prices)
 
         def make_worker() -> Stack | BinaryStack:
             if blocks is not None:
-                return BinaryStack(blocks, self.useful, run.gates.most_block_sides)
-            return Stack(bounded, self.useful, run.leaves, self.tables, need, run.gates)
+                return BinaryStack(blocks, self.useful, shared.gates.most_block_sides)
+            return Stack(bounded, self.useful, shared.leaves, self.tables, need, shared.gates)
 
-        return Partitions(list(self.features), self.useful <= 3, run.limits.n_jobs, make_worker)
+        return Partitions(list(self.features), self.useful <= 3, shared.limits.n_jobs, make_worker)
 
     def _round(self, first: bool) -> None:
         """Let every partition work on its open features, all from the incumbent at the start of the round."""
-        cutoff = self.run.incumbent.value
+        cutoff = self.shared.incumbent.value
 
         def work(partition: Partition, worker: Any) -> tuple[int, Splits | None]:
             return self._work_on(partition, worker, cutoff, first)
 
-        for value, tree in self.partitions.run(work):  # in the order of partitions: ties go to the first
+        for value, tree in self.partitions.map(work):  # in the order of partitions: ties go to the first
             if tree is not None:
-                self.run.incumbent.offer(value, tree)
+                self.shared.incumbent.offer(value, tree)
         self._raise_bound()
 
     def _work_on(self, partition: Partition, worker: Any, cutoff: int, first: bool) -> tuple[int, Splits | None]:
@@ -471,21 +481,21 @@ class DepthEngine(Engine):
         best = None
         for f in partition.features:
             state = self.features[f]
-            if state.solved or self.run.clock.stopped or partition.place > self.partitions.last_needed:
+            if state.solved or self.shared.clock.stopped or partition.place > self.partitions.last_needed:
                 continue
-            value, tree = worker.advance(f, self.depth, cutoff, state, first, self.run.clock.flag)
+            value, tree = worker.advance(f, self.depth, cutoff, state, first, self.shared.clock.flag)
             counters = worker.take_counters()
             state.solved = state.lower_bound() >= min(cutoff, value)
             if tree is not None:
                 cutoff, best = value, tree
             # One partition alone, which tells its own work, so that threads do not change what is found when.
-            work = work_units.of_depth(self.run.node, counters)
+            work = work_units.of_depth(self.shared.node, counters)
             found = self._search_beside(work) if partition.place == 0 else None
             if found is not None and found[0] < cutoff:
                 cutoff, best = found
-            with self.run.lock:
-                self.run.count(counters, cutoff)
-                if cutoff <= self.run.incumbent.bound:
+            with self.shared.lock:
+                self.shared.count(counters, cutoff)
+                if cutoff <= self.shared.incumbent.bound:
                     self.partitions.last_needed = min(self.partitions.last_needed, partition.place)
                 self.report()
         return cutoff, best
@@ -494,7 +504,7 @@ class DepthEngine(Engine):
         """Give the search for incumbents its share of so many seconds; returns its tree if it is better."""
         if self.starts is None:
             return None
-        return self.starts.best if self.starts.advance(self.run.gates.start_share * work) else None
+        return self.starts.best if self.starts.advance(self.shared.gates.start_share * work) else None
 
     def take_turn(self, node: Node, counters: np.ndarray) -> None:
         """Note work on some rows; the search for incumbents gets its share, and its tree is taken if it is better."""
@@ -503,16 +513,16 @@ class DepthEngine(Engine):
         self._seconds_of_some += work
         found = self._search_beside(work)
         if found is not None:
-            self.run.incumbent.offer(*found)
+            self.shared.incumbent.offer(*found)
 
     def _raise_bound(self) -> None:
         if self.final:
             bounds = (state.lower_bound() for state in self.features.values())
-            self.run.incumbent.raise_bound(min(bounds, default=self.run.incumbent.value))
+            self.shared.incumbent.raise_bound(min(bounds, default=self.shared.incumbent.value))
 
     def values_of_first_splits(self) -> np.ndarray:
         """Of every column, what the search has proved of the trees whose first split is the hint of its depth two."""
-        values = np.full(len(self.run.node.bins), INF)
+        values = np.full(len(self.shared.node.bins), INF)
         for f, state in self.features.items():
             t = self.hints[f]
             values[f] = state.left[t] + state.right[t] + state.paid
@@ -520,8 +530,8 @@ class DepthEngine(Engine):
 
     def report(self) -> None:
         """Report progress. Passes of less than the full depth close nothing of the problem."""
-        if self.run.limits.progress is None:
+        if self.shared.limits.progress is None:
             return
         self._raise_bound()
         solved = sum(state.solved for state in self.features.values()) / max(len(self.features), 1)
-        self.run.report(solved if self.final else 0.0)
+        self.shared.report(solved if self.final else 0.0)

@@ -45,7 +45,7 @@ from policytree.solvers.core.rows import (
 from policytree.solvers.core.scoring import right_children
 from policytree.solvers.exact.depth_search import Steps, last_of
 from policytree.solvers.exact.grow_incumbent import MOST_GROWN, Found, Grower
-from policytree.solvers.exact.run import STARTED, Run
+from policytree.solvers.exact.shared_state import STARTED, SharedState
 from policytree.solvers.kernels.base.layout import FEASIBLE
 
 LEAF = (-1, 0)
@@ -77,7 +77,7 @@ class IncumbentSearch:
 
     Parameters
     ----------
-    run : Run
+    shared : SharedState
     order, hints : ndarray
         Of every column: the value of the best tree that is known with this first split, and its cut.
 
@@ -87,26 +87,26 @@ class IncumbentSearch:
         Value and splits of the last tree found that was better than the incumbent, or of the first incumbent.
     """
 
-    def __init__(self, run: Run, order: np.ndarray, hints: np.ndarray):
-        self.run, self.node, self.order, self.hints = run, run.node, order, hints
-        self.depth = min(run.useful_depth(), MOST_GROWN)
-        if run.leaves < 1 << self.depth:
-            self.depth = min(self.depth, max(run.leaves.bit_length() + SPARE_LEVELS, EXACT + 1))
-        self.best: Found = run.incumbent.value, run.incumbent.tree
-        self.grower = Grower(run.clock.flag, EXACT)
+    def __init__(self, shared: SharedState, order: np.ndarray, hints: np.ndarray):
+        self.shared, self.node, self.order, self.hints = shared, shared.node, order, hints
+        self.depth = min(shared.useful_depth(), MOST_GROWN)
+        if shared.leaves < 1 << self.depth:
+            self.depth = min(self.depth, max(shared.leaves.bit_length() + SPARE_LEVELS, EXACT + 1))
+        self.best: Found = shared.incumbent.value, shared.incumbent.tree
+        self.grower = Grower(shared.clock.flag, EXACT)
         self._tried: set[int] = set()  # columns of first splits
-        self._balance = -run.gates.start_saving  # seconds of work that may be spent
+        self._balance = -shared.gates.start_saving  # seconds of work that may be spent
         self._steps: Iterator[float] = self._search()
 
     @cached_property
     def coarse(self) -> Node:
         """The rows with few cuts of every column; all cuts where there are no more."""
-        return at_few_cuts(self.node, self.run.gates.most_start_cuts)
+        return at_few_cuts(self.node, self.shared.gates.most_start_cuts)
 
     @cached_property
     def quick(self) -> Grower:
         """Grows trees of these cuts."""
-        return self.grower if self.coarse is self.node else Grower(self.run.clock.flag, EXACT)
+        return self.grower if self.coarse is self.node else Grower(self.shared.clock.flag, EXACT)
 
     def grow(self, splits: Splits) -> bool:
         """Grow one tree downwards, whatever that takes; returns whether it is the best one."""
@@ -120,7 +120,7 @@ class IncumbentSearch:
         After ``most_start_seconds`` of work they are left, to be taken up beside the search: on some of the rows it may
         prove a depth sooner than one tree is grown of all rows at all cuts.
         """
-        before, left, first = self.best[0], self.run.gates.most_start_seconds, self._first_trees()
+        before, left, first = self.best[0], self.shared.gates.most_start_seconds, self._first_trees()
         while left > 0 and (spent := next(first, None)) is not None:
             left -= spent
         self._steps = chain(first, self._steps)
@@ -156,22 +156,22 @@ class IncumbentSearch:
     @property
     def _ended(self) -> bool:
         """Whether the search was stopped, or no tree is better than the best one."""
-        run = self.run
-        return run.clock.stopped or min(self.best[0], run.incumbent.value) <= run.incumbent.bound
+        shared = self.shared
+        return shared.clock.stopped or min(self.best[0], shared.incumbent.value) <= shared.incumbent.bound
 
     def _offer(self, found: Found) -> None:
         column, _ = found[1][0]
-        if column >= 0 and column not in self.run.roots:  # the first split was chosen anew
+        if column >= 0 and column not in self.shared.roots:  # the first split was chosen anew
             return
-        if size_of(found[1])[1] > self.run.leaves:
-            found = pruned(self.node, found[1], self.run.leaves)
-        if found[0] < min(self.best[0], self.run.incumbent.value, FEASIBLE):
+        if size_of(found[1])[1] > self.shared.leaves:
+            found = pruned(self.node, found[1], self.shared.leaves)
+        if found[0] < min(self.best[0], self.shared.incumbent.value, FEASIBLE):
             self.best = found
-            self.run.used[STARTED] += 1
+            self.shared.used[STARTED] += 1
 
     def _search(self) -> Steps[None]:
         """Grow trees from all first splits, a few at a time; the best of these is changed, and grown at all cuts."""
-        incumbent, starts = expand(self.node, self.run.incumbent.tree), self._from_nothing() or self._next_starts()
+        incumbent, starts = expand(self.node, self.shared.incumbent.tree), self._from_nothing() or self._next_starts()
         grown: list[Found] = []
         while starts or grown:
             for splits in starts:
@@ -191,13 +191,13 @@ class IncumbentSearch:
 
     def _from_nothing(self) -> list[Splits]:
         """The start whose first split is that of the best tree of depth three, if it may be on any column."""
-        return [[LEAF]] if self.run.any_root else []
+        return [[LEAF]] if self.shared.any_root else []
 
     def _next_starts(self) -> list[Splits]:
         """The best first splits on columns that were not tried."""
         starts: list[Splits] = []
         for f in np.argsort(self.order, kind="stable").tolist():
-            if len(starts) < STARTS_AT_ONCE and f in self.run.roots and f not in self._tried:
+            if len(starts) < STARTS_AT_ONCE and f in self.shared.roots and f not in self._tried:
                 self._tried.add(f)
                 starts.append([(f, int(self.hints[f])), LEAF, LEAF])
         return starts
@@ -245,7 +245,7 @@ class IncumbentSearch:
         packed, columns, codes = occurring(part)
         if rank >= len(columns):
             return None
-        _, _, (order, hints) = depth_two(packed, 4, self.run.clock.flag)
+        _, _, (order, hints) = depth_two(packed, 4, self.shared.clock.flag)
         f = np.argsort(order, kind="stable")[rank]
         return (int(columns[f]), int(codes[packed.rows.offset[f] + hints[f]])) if order[f] < FEASIBLE else None
 
@@ -270,7 +270,7 @@ class IncumbentSearch:
         planes = np.ascontiguousarray(np.vstack([costs[1:] - costs[0], part.charges, part.keys]))
         rules = part.rules._replace(n_losses=len(lower) - 1, minima=part.rules.minima[:0], beyond=-1)
         choice = replace(part, rows=part.rows._replace(planes=planes), rules=rules)
-        value, column, cut = two_splits(choice, 4, self.run.clock.flag)
+        value, column, cut = two_splits(choice, 4, self.shared.clock.flag)
         if int(costs[0].sum()) + value < now:
             upper = expand(choice, [(column, cut)])
             return with_subtrees(upper, choice, costs, [tree for tree, _ in lower])

@@ -41,7 +41,7 @@ def solve_one_feature(problem: Problem, fixed: FixedPoint, clock: Clock, limits:
     number of leaves that is allowed, leaves are added one after the other, in O(n K) each.
     """
     search = _Partition(problem, fixed, clock, limits)
-    search.run()
+    search.solve()
     if search.incumbent.value >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
     ends = search.ends
@@ -64,7 +64,7 @@ class _Partition(SearchState):
         self.least = np.empty((3, problem.losses.shape[1], 3), np.int64)
         self.passes = 0
 
-    def run(self) -> None:
+    def solve(self) -> None:
         """Search until the bound meets the best value, or a limit strikes."""
         value, leaves = self._priced(0)
         if len(leaves) > self.most:

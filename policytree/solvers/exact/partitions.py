@@ -55,10 +55,10 @@ class Partitions:
         """Partitions of a search, if there are as many root features."""
         return SWEEP_PARTITIONS if shallow else PARTITIONS
 
-    def run(self, task: Callable[[Partition, Any], Result]) -> list[Result]:
+    def map(self, task: Callable[[Partition, Any], Result]) -> list[Result]:
         """Call ``task(partition, worker)`` for every partition; results are in the order of the partitions."""
 
-        def run_one(partition: Partition) -> Result:
+        def work_on(partition: Partition) -> Result:
             worker = partition.worker or self._free_worker()
             result = task(partition, worker)
             if self._shallow:
@@ -68,9 +68,9 @@ class Partitions:
             return result
 
         if self._n_jobs == 1:  # a pool would cost small searches half of their time
-            return [run_one(partition) for partition in self._all]
+            return [work_on(partition) for partition in self._all]
         with ThreadPoolExecutor(self._n_jobs) as pool:
-            return list(pool.map(run_one, self._all))
+            return list(pool.map(work_on, self._all))
 
     def _free_worker(self) -> Any:
         try:

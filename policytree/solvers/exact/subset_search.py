@@ -37,7 +37,7 @@ from policytree.solvers.kernels.subsets.layout import (
     SetScratch,
 )
 from policytree.solvers.kernels.subsets.search import search_subsets
-from policytree.solvers.kernels.subsets.table import KNOWN, copy_table, place_of
+from policytree.solvers.kernels.subsets.table import FULL, KNOWN, copy_table, place_of
 
 FEWEST_LEVELS, BYTES_OF_A_COLUMN = 3, 108  # of the path
 FIRST_SETS = 256  # as large as the root, that the first slice enters
@@ -153,7 +153,7 @@ class SubsetSearch:
         """Work to begin with: some hundred sets as large as the root, from ten milliseconds to half a second."""
         return min(max(FIRST_SETS * self.make.work, self.gates.least_set_slice), self.gates.most_set_slice)
 
-    def run(self, cutoff: int, work: int) -> int:
+    def advance(self, cutoff: int, work: int) -> int:
         """Work until about so many more pairs of a row and a split were seen.
 
         Returns the cost of the best tree it knows (INF: none). Once the bound is at least ``cutoff``, no tree costs
@@ -169,7 +169,7 @@ class SubsetSearch:
                 self.clock.flag,
             )  # fmt: skip
             self.bound = max(self.bound, int(bound))
-            if 10 * self.counters[KEPT] > 7 * len(self.table):
+            if 10 * self.counters[KEPT] > FULL * len(self.table):
                 self._grow_table()
             elif self.counters[STUCK] != 0 or self.bound >= up:
                 self.ended = True

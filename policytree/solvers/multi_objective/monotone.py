@@ -109,7 +109,7 @@ class _Monotone(ScoreSearch):
         """In the unit of the weights."""
         return float(np.ldexp(float(mass), -self.sums.exponent))
 
-    def run(self) -> None:
+    def optimise(self) -> None:
         """Search all trees, or until a limit strikes."""
         if self.problem.min_leaf > self.problem.data.n_rows:
             self.status, self.best = Status.INFEASIBLE, _Best(float("inf"), [(-1, 0)], [0])

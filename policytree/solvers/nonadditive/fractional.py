@@ -89,7 +89,7 @@ class _FractionalSearch(ScoreSearch):
         self.subproblems = self.finished = 0  # of the present search too, and of those before it
         self.floor = self._floor()
 
-    def run(self) -> None:
+    def optimise(self) -> None:
         """Search until the bound meets the incumbent, or a limit strikes."""
         self.bound = self.floor + self.price
         self._take([(-1, 0)])
@@ -122,7 +122,7 @@ class _FractionalSearch(ScoreSearch):
         rounds = PairRounds(self.merged, self.sums, self.b, self.limits.gates)
         if not clock().fits_memory(rounds.bytes()):
             return
-        self.proved = rounds.run(lambda: self.value, self._take, self._bound_all, clock)
+        self.proved = rounds.iterate(lambda: self.value, self._take, self._bound_all, clock)
         self.searches += rounds.rounds
         if clocks[-1].stopped:
             self.status, self.stopped = clocks[-1].status, True

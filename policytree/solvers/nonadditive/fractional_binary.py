@@ -66,7 +66,9 @@ class PairRounds:
         self.root: BinaryRoot | None = None
         self.pending: np.ndarray | None = None  # columns that may come first in a better tree; None: all, unordered
 
-    def run(self, ratio: Callable[[], Fraction], take: Callable[[Tree], bool], seen: Callable, clock: NewClock) -> bool:
+    def iterate(
+        self, ratio: Callable[[], Fraction], take: Callable[[Tree], bool], seen: Callable, clock: NewClock
+    ) -> bool:
         """Search until it is proved that no tree has a smaller ratio; whether that is so.
 
         Else a limit has struck (the clock is stopped), or the numbers at a ratio are too large to be exact.

@@ -127,7 +127,7 @@ class _RankingRun(ScoreSearch):
         leaf_stats = [(int(n), int(p)) for n, p in zip(self.rows.negative, self.rows.positive, strict=True)]
         return max(float(self.objective.freely_labelled().loss(leaf_stats)) - self.rounding, 0.0)
 
-    def run(self) -> None:
+    def optimise(self) -> None:
         """Search until the bound meets the incumbent, or a limit strikes."""
         self._take([(-1, 0)])
         if self.problem.min_leaf > self.problem.data.n_rows:

@@ -177,13 +177,13 @@ def enumerate_rashomon(
         raise InputError(f"The search for the best tree ended by {best.status.value}, unproved; raise that limit.")
     refuse_memory(problem, limits)
     affording = affordable(problem, best.objective, allowed)
-    search = _Search(affording, allowed, most, clock, progress, gates.first_tied_values)
+    search = _RashomonSet(affording, allowed, most, clock, progress, gates.first_tied_values)
     search.start(preorder_splits(best.tree, problem.data))
-    clock.watch(search.run)
+    clock.watch(search.enumerate)
     values, _, _ = search.kept()
     if len(values) and values[0] < search.best:  # the solver rounds otherwise where prices are huge
         search.restart(int(values[0]))
-        clock.watch(search.run)
+        clock.watch(search.enumerate)
     return search.result()
 
 
@@ -197,7 +197,7 @@ class FirstCut(NamedTuple):
     right: int
 
 
-class _Search:
+class _RashomonSet:
     """Counts and keeps; one limit at a time."""
 
     def __init__(self, problem: Problem, allowed: Allowed, most: int, clock: Clock, progress, first_room: int):
@@ -285,7 +285,7 @@ class _Search:
 
     # --- the search ---
 
-    def run(self) -> None:
+    def enumerate(self) -> None:
         """Count and keep until the end, or until a limit strikes."""
         K, places = self.problem.losses.shape[1], int(self.node.rows.offset[-1])
         if not self.clock.fits_memory(8 * places * (4 * K * K + 5 * len(self.node.rows.planes)) + 80 * self.most):

@@ -225,7 +225,7 @@ def grow(tests: CostTests, objects: CostObjects, rules: GreedyRules) -> GreedyTr
     O(depth * tests * objects) where features have few codes; memory for the codes, two bytes each.
     """
     load_kernels([(LOW_COST, "")])
-    return _Growth(tests, objects, rules).run()
+    return _Growth(tests, objects, rules).grow()
 
 
 class _Growth:
@@ -253,7 +253,7 @@ class _Growth:
         self.weights: list[np.ndarray] = []
         self.price: list[float] = []
 
-    def run(self) -> GreedyTree:
+    def grow(self) -> GreedyTree:
         """Depth first, so that nodes stand in preorder."""
         stack: list[tuple[int, int, int, frozenset, int, int]] = [(0, len(self.rows), 0, frozenset(), -1, 0)]
         while stack:

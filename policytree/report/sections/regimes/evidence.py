@@ -135,13 +135,8 @@ def sequences_section(material: RegimeMaterial) -> Section:
 
 
 def _table(frame: pd.DataFrame, caption: str) -> Table:
-    cells = tuple(
-        (
-            str(name), f"{row['people']:,.0f}", f"{row['share']:.1%}", f"{row['effective_sample_size']:,.0f}",
-            f"{row['largest_weight']:,.1f}",
-        )
-        for name, row in frame.iterrows()
-    )  # fmt: skip
-    columns = ("sequence", "people", "share", "effective size", "largest weight")
-    numbers = tuple(frame.reset_index().to_dict("records"))
-    return Table(columns, cells, caption, numbers=numbers)
+    columns = {
+        "sequence": "{sequence}", "people": "{people:,.0f}", "share": "{share:.1%}",
+        "effective size": "{effective_sample_size:,.0f}", "largest weight": "{largest_weight:,.1f}",
+    }  # fmt: skip
+    return Table.of(frame, columns, caption)

@@ -79,12 +79,10 @@ def _stage_text(material: RegimeMaterial, s: int, each: Decision) -> str:
 def _observed(material: RegimeMaterial) -> Table:
     """People and mean outcome from this decision on, by stage and treatment, as observed."""
     course = material.course
-    to_go, cells, numbers, errors = np.zeros(course.n), [], [], []
-    outcomes: list[np.ndarray] = []
+    to_go, outcomes, found = np.zeros(course.n), list[np.ndarray](), []
     for each in reversed(course.decisions):
         to_go = to_go + each.outcome
         outcomes.insert(0, to_go)
-    found = []
     for each, outcome in zip(course.decisions, outcomes, strict=True):
         for k, label in enumerate(each.treatments):
             rows = np.flatnonzero((each.arm == k) & ~np.isnan(outcome))
@@ -92,18 +90,18 @@ def _observed(material: RegimeMaterial) -> Table:
             groups, weight = parts
             weighed = len(rows) and (weight is None or weight.any())
             mean = mean_estimate(outcome[rows], groups=groups, sample_weight=weight) if weighed else None
-            found.append((each, str(label), int((each.arm == k).sum()), mean))
-            errors += [] if mean is None else [mean.standard_error]
-    digits = decimals(error for error in errors if np.isfinite(error))
-    for each, label, count, mean in found:
-        value = "-" if mean is None else f"{mean.value:,.{digits}f}"
-        error = "-" if mean is None or not np.isfinite(mean.standard_error) else f"{mean.standard_error:,.{digits}f}"
-        cells.append((each.name, label, f"{count:,}", f"{count / each.eligible.sum():.1%}", value, error))
-        numbers.append({"stage": each.name, "treatment": label, "people": count,
-                        "mean": None if mean is None else mean.value,
-                        "standard_error": None if mean is None else mean.standard_error})  # fmt: skip
-    columns = ("at", "treatment", "people", "share", f"{material.value} from then on", "std. error")
-    return Table(columns, tuple(cells), "Treatments as observed", numbers=tuple(numbers))
+            people = (each.arm == k).sum()
+            found.append({
+                "stage": each.name, "treatment": str(label), "people": people, "share": people / each.eligible.sum(),
+                "mean": np.nan if mean is None else mean.value,
+                "standard_error": np.nan if mean is None else mean.standard_error,
+            })  # fmt: skip
+    digits = decimals(row["standard_error"] for row in found if np.isfinite(row["standard_error"]))
+    columns = {
+        "at": "{stage}", "treatment": "{treatment}", "people": "{people:,}", "share": "{share:.1%}",
+        f"{material.value} from then on": "{mean:,.{digits}f}", "std. error": "{standard_error:,.{digits}f}",
+    }  # fmt: skip
+    return Table.of(found, columns, "Treatments as observed", digits=digits)
 
 
 def methods_section(material: RegimeMaterial) -> Section:

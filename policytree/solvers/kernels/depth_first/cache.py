@@ -99,7 +99,11 @@ def side_keys(rows, f, keys):
 
 @kernel(borrows=True)
 def recall_sides(memory, keys, cuts, bounds):
-    """Raise the bounds of cuts whose sides were swept before, in another order of splits."""
+    """Raise the bounds of cuts whose sides were swept before, in another order of splits.
+
+    Sweeps alone remember sides. So every bound here is one of trees of depth two, and holds for the sides of any node
+    of depth three: their names need no size of trees.
+    """
     sides = memory.sides
     for t in range(cuts):
         for j in range(2):

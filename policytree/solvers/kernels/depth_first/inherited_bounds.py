@@ -111,6 +111,7 @@ def move_inner(levels, level, side, t, rules):
         end = levels.offset[0, column + 1]
         mine = levels.offset[level, f]
         moved = 0
+        # Cuts of the problem from one of the node's codes to before the next divide the node's rows as that code does.
         # Places before the node's first code keep old bounds. The node's sides have no cut there, so none is read.
         for v in range(B):
             moved += by_code[v]

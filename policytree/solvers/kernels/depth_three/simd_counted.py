@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 from policytree.solvers.kernels.depth_three.simd_tables import LaneCode, for_each_column
 
 LOSSES, COUNTS = 0, 1  # planes
-# Where vectors begin among those of a column in scratch.run, and how many a column has: the row before (x, c); then,
+# Where vectors begin among those of a column in scratch.running, and how many it has: the row before (x, c); then,
 # of both sides each, the column's best values (low and high) and its margins (x, c).
 BEFORE, BEST, MARGINS, COLUMN = 0, 2, 6, 10
 
@@ -139,11 +139,11 @@ class _CountedRows(_CountedCode):
 
     def column(self, u):
         """All rows of column ``u``."""
-        above = [self.load("run", self.of_column(u, BEFORE + plane)) for plane in (LOSSES, COUNTS)]
+        above = [self.load("running", self.of_column(u, BEFORE + plane)) for plane in (LOSSES, COUNTS)]
         places = list(zip(*(self.places(u, k) for k in range(BEST, COLUMN, 2)), strict=True))
         kept, margins = [], []
         for of_part, all_counts in zip(places, self.all_rows[COUNTS], strict=True):
-            low, high, x, c = (self.load("run", place, self.part) for place in of_part)
+            low, high, x, c = (self.load("running", place, self.part) for place in of_part)
             kept.append([low, high])
             margins.append((x, self.shifted(c), self.window(c), self.window(self.builder.sub(all_counts, c))))
         for r in range(self.rows):
@@ -154,10 +154,10 @@ class _CountedRows(_CountedCode):
                     self.update(slot, self.least, value)
                 kept[part] = [self.least(v, w) for v, w in zip(kept[part], found[2:], strict=True)]
         for plane in (LOSSES, COUNTS):
-            self.store("run", self.of_column(u, BEFORE + plane), above[plane])
+            self.store("running", self.of_column(u, BEFORE + plane), above[plane])
         for part in range(self.parts):
             for k in range(2):
-                self.store("run", places[part][k], kept[part][k])
+                self.store("running", places[part][k], kept[part][k])
 
     def finish(self):
         """Note the best values of the rows themselves."""
@@ -167,26 +167,26 @@ class _CountedRows(_CountedCode):
 
 
 class _CountedColumns(_CountedCode):
-    """Code for columns: margins and zeros of scratch.run before the rows, and results after them."""
+    """Code for columns: margins and zeros of scratch.running before the rows, and results after them."""
 
     def begin(self, u):
         """Put the margins of column ``u`` in place, and zeros."""
         for k in range(BEFORE, MARGINS):
-            self.store("run", self.of_column(u, k), self.zero)
+            self.store("running", self.of_column(u, k), self.zero)
         for plane in (LOSSES, COUNTS):
             for side, margin in enumerate(self.margins(u, plane)):
-                self.store("run", self.of_column(u, MARGINS + 2 * plane + side), margin)
+                self.store("running", self.of_column(u, MARGINS + 2 * plane + side), margin)
 
     def end(self, u):
         """Note the best values of column ``u``."""
         places = [self.places(u, k) for k in range(BEST, MARGINS, 2)]
-        self.keep("g", u, [[self.load("run", place, self.part) for place in both] for both in places])
+        self.keep("g", u, [[self.load("running", place, self.part) for place in both] for both in places])
 
 
 def _counted_rows(rows):
     """Build the intrinsic that does ``rows`` rows of one pair's tables, from row t on, for all root cuts at once.
 
-    Arrays are those of :func:`simd_tables._lane_rows` with two planes, but for scratch.run. ``minimum`` is at least 1
+    Arrays are those of :func:`simd_tables._lane_rows` with two planes, but for scratch.running. ``minimum`` is above 0
     and fits the type of the sums.
     """
 

@@ -125,7 +125,7 @@ class _BothCode(VectorCode):
         name = f"llvm.vector.reduce.smin.v{self.lanes}i{vector.type.element.width}"
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), [vector])
 
-    def run(self):
+    def emit(self):
         found = [self.variable(self.zero) for _ in range(4)]
         with self.loop(0, self["width"], self.lanes) as u:
             self.columns(u, found)
@@ -143,7 +143,7 @@ def scan_row(typingctx, sides, totals, at, t, R, W, width, n_losses):
     """
 
     def codegen(context, builder, signature, args):
-        _BothCode(context, builder, signature, args).run()
+        _BothCode(context, builder, signature, args).emit()
         return context.get_dummy_value()
 
     return types.void(sides, totals, *[types.int64] * 6), codegen

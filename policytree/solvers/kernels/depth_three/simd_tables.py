@@ -118,7 +118,7 @@ class _LaneRows(LaneCode):
         """All rows of column ``u``."""
         sub, both = self.builder.sub, (self.least, self.largest)
         first = self.at((u, self.lanes))
-        x = self.load("run", first)
+        x = self.load("running", first)
         margins = self.margins(u)
         columns = [[[], [], [], []], [[], [], [], []]]
         for r in range(self.rows):
@@ -130,7 +130,7 @@ class _LaneRows(LaneCode):
                     self.update(slot, op, w)
                 for values, w in zip(columns[side], (v, v, b, b), strict=True):
                     values.append(w)
-        self.store("run", first, x)
+        self.store("running", first, x)
         for j, (op, values) in enumerate(zip((both + both) * 2, columns[0] + columns[1], strict=True)):
             q = self.at((self.width, j), first)
             w = self.load("Q", q)
@@ -195,7 +195,7 @@ def _lane_rows(rows):
     """Build the intrinsic that does ``rows`` rows of one pair's tables, from row t on, for all root cuts at once.
 
     Lane e holds cut e; numbers are int32, or int16 where sums fit. scratch.H (R, W, lanes) are the sums of all rows
-    up to cut e, left zeroed; scratch.run (W, lanes) the cumulated row before; scratch.Q (8, W, lanes) the extremes of
+    up to cut e, left zeroed; scratch.running (W, lanes) the cumulated row before; scratch.Q (8, W, lanes) extremes of
     columns; see sweep_side.py for the rest.
     """
 

@@ -99,7 +99,7 @@ class LaneScratch(NamedTuple):
     """Vectors of all lanes, flat; where rows are counted, H and one have two for each place (see simd_counted.py)."""
 
     H: int_1d
-    run: int_1d
+    running: int_1d
     Q: int_1d
     one: int_1d
     low: int_1d
@@ -131,9 +131,9 @@ def scan_lanes(pair, tables, scratch, minimum):
     totals, sums = tables.totals, tables.sums
     if minimum is None:
         n = W * CUTS_AT_ONCE
-        run, Q = scratch.run, scratch.Q
+        running, Q = scratch.running, scratch.Q
         for i in range(n):
-            run[i] = 0
+            running[i] = 0
         for i in range(8 * n):
             Q[i] = 0
         for k in range(R // 2):

@@ -218,7 +218,7 @@ class _RowCode(VectorCode):
         alone = sub(second, both)
         return both, sub(first, both), alone, sub(sub(every, first), alone)
 
-    def run(self):
+    def emit(self):
         builder = self.builder
         counts = self.shape("minima", 0)
         self.planes = self.at(self["losses"], counts)
@@ -248,7 +248,7 @@ def two_leaves_of_row(typingctx, sums, row, diagonal, own, minima, values):
     """
 
     def codegen(context, builder, signature, args):
-        _RowCode(context, builder, signature, args).run()
+        _RowCode(context, builder, signature, args).emit()
         return context.get_dummy_value()
 
     return types.void(sums, row, diagonal, own, minima, values), codegen

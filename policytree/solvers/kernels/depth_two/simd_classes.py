@@ -178,7 +178,7 @@ class _PassCode:
         # Where a leaf lacks its minimum, a count may allow at the next place what no gain announces.
         builder.store(self.any(left_over), self.due)
 
-    def run(self):
+    def emit(self):
         builder = self.builder
         targets = [self.pointer("best", builder.add(self.data["out_at"], self.const(side))) for side in range(2)]
         for best, threshold, at in zip(self.best, self.threshold, targets, strict=True):
@@ -207,7 +207,7 @@ def pass_over_entries(typingctx, entries, lanes, second, x, n_minima):
     def codegen(context, builder, signature, args):
         code = _PassCode(context, builder, signature.replace(args=signature.args[:-1]), args[:-1])
         code.data["n_minima"] = args[-1]
-        code.run()
+        code.emit()
         return context.get_dummy_value()
 
     return types.void(entries, lanes, second, x, n_minima), codegen

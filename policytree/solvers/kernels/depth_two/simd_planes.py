@@ -231,7 +231,7 @@ class _PlaneCode(TileCode):
                 self.compare_within(first, end)
             self.set(start, end)
 
-    def run(self):
+    def emit(self):
         builder = self.builder
         start = self.variable(self["at"])
         runs = builder.sdiv(self.at(self["n_blocks"], RUN - 1), self.const(RUN))
@@ -260,7 +260,7 @@ def pass_over_planes(typingctx, sorted_rows, lanes, second, x, leaves):
     """
 
     def codegen(context, builder, signature, args):
-        _PlaneCode(context, builder, signature, args).run()
+        _PlaneCode(context, builder, signature, args).emit()
         return context.get_dummy_value()
 
     return types.void(sorted_rows, lanes, second, x, leaves), codegen

@@ -87,7 +87,7 @@ class _TileCode(TileCode):
         ):
             self.update(slot, operation, self.value(side))
 
-    def run(self):
+    def emit(self):
         """All rows, code by code; without the inner loop if every code has one row."""
         builder = self.builder
         with builder.if_else(builder.icmp_signed("==", self["B"], self["n"])) as (distinct, tied):
@@ -128,7 +128,7 @@ def pass_over_rows(typingctx, tiles, second, x, table, out):
     """
 
     def codegen(context, builder, signature, args):
-        _TileCode(context, builder, signature, args).run()
+        _TileCode(context, builder, signature, args).emit()
         return context.get_dummy_value()
 
     return types.void(tiles, second, x, table, out), codegen

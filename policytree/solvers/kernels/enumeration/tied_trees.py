@@ -242,12 +242,13 @@ def divide(node, grown, rows, sides):
 def tied_trees(rows, rules, questions, goal, ties, control):
     """Count and keep all trees within the limit whose first split is on columns goal.begin to goal.end.
 
-    Where no row is counted in leaves, cuts are refuted by the last one that was evaluated: the rows D that have moved
+    Cuts are refuted by the last one that was evaluated, as if leaves might have any rows: the rows D that have moved
     left since then add at least what they cost at best, and take at most what they cost at worst from the right side,
-    with the dearest split.
+    with the dearest split. Minima are left out of that, since a part of a tree's rows may be too few for its leaves.
     """
     n, p, P = rows.n, len(rows.bins), rules.n_losses
     node = node_side(rows, rules)
+    free = Rules(P, np.zeros_like(rules.minima), rules.prices, rules.penalty, rules.beyond, rules.uneven, rules.loose)
     K, Q1, S = P + 1, len(node.total), rows.offset[p]
     if goal.begin == 0 and goal.leaves >= 1 and feasible(node, rules):
         for a in range(K):
@@ -296,12 +297,17 @@ def tied_trees(rows, rules, questions, goal, ties, control):
                 continue
             if at == n or control[STOP] != 0:
                 break
-            if len(rules.minima) == 0 and known_left + known_right + paid > goal.limit:
+            if known_left + known_right + paid > goal.limit:
                 continue
             divide(node, grown, rows, sides)
-            known_left = least_value(left, rows, rules, goal.depth - 1)
-            known_right = least_value(right, rows, rules, goal.depth - 1)
-            if known_left + known_right + paid <= goal.limit:
-                sides.least[0] = known_left
-                sides.least[1] = known_right
+            known_left = least_value(left, rows, free, goal.depth - 1)
+            known_right = least_value(right, rows, free, goal.depth - 1)
+            if known_left + known_right + paid > goal.limit:
+                continue
+            sides.least[0] = known_left
+            sides.least[1] = known_right
+            if len(rules.minima) > 0:
+                sides.least[0] = least_value(left, rows, rules, goal.depth - 1)
+                sides.least[1] = least_value(right, rows, rules, goal.depth - 1)
+            if sides.least[0] + sides.least[1] + paid <= goal.limit:
                 try_cut(rows.offset[f] + t, paid, sides, task, lists, ties)

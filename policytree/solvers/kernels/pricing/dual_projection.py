@@ -195,6 +195,8 @@ def hildreth_pass(u, scale, known, K, target, every):
         seen += len(rows)
         violation = sum_of_rows(u, rows) - known.bound[k]
         worst = max(worst, violation)
+        # A step takes ``norm`` times itself off the sum: this one puts u onto the bound, or, where the sum is below it,
+        # back as far as the multiplier, which never falls below zero, has moved it.
         step = max(violation / known.norm[k], -multiplier[k])
         if step != 0:
             multiplier[k] += step
@@ -341,7 +343,7 @@ def conjugate_gradients(u, scale, known, K, most, tolerance, binding, vectors, w
                 multiplier[k] = 0.0
                 gone = True
             violation[j] -= length * sums[j]
-        if gone:
+        if gone:  # one equation less: the directions so far are not conjugate for the others alone
             return taken, True, seen
         before, size = size, 0.0
         for j in range(n):

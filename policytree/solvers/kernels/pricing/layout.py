@@ -43,7 +43,16 @@ class BoxRows(NamedTuple):
 
 
 class BoxStack(NamedTuple):
-    """One level for every pair of boxes that is still to be looked at."""
+    """One level for every pair of boxes that is still to be looked at.
+
+    A level counts the rows inside its parent, and lists the others alone:
+
+        inside the parent     come inside here        open
+        |----- N_BEFORE -----|
+        |--------------- N_INSIDE ----------------|
+        |-------------------------- N_ALL --------------------------|
+                             index[level, 0] ...
+    """
 
     index: int_2d  # (levels, n): rows inside that are not inside the parent, then open ones
     ends: long_3d  # (levels, F, 4)

@@ -244,8 +244,8 @@ def make_part(rows, reduced_costs, stack, s, d, f, low, high):
 def enter_level(rows, reduced_costs, stack, s, scratch, state):
     """Take in the rows inside level s, in the place of those of the level that was entered before.
 
-    Levels below hold the rows inside their parent, which are the first ones that were taken in; parts of the parent
-    that came before this one only changed what follows them.
+    ``entered[:N_BEFORE]`` are the rows inside the parent of level s: the stack is worked on depth first, and whatever
+    was entered since the parent lies within it, and wrote behind these rows alone.
     """
     numbers, index, entered, inside, cell = stack.numbers[s], stack.index[s], scratch.entered, scratch.inside, rows.cell
     before = numbers[N_BEFORE]

@@ -2,8 +2,12 @@
 
 Rectangles are searched by their first row, from the last one upwards. The best run of columns is found by Kadane's
 algorithm, in vectors of rectangles that share the first row and differ in the last one. A rectangle is its first row's
-part and a rectangle that begins below (or nothing), so its sum is at most the best run of that row alone and the best
-sum from below; most first rows are skipped by that bound.
+part and a rectangle that begins in the next row (or nothing), so its sum is at most the best run of that row alone and
+the best sum from the next row; most first rows are skipped by that bound.
+
+    row p1       . . . r r r r .    at most the best run of this row alone
+    row p1 + 1   . . . r r r r .    a rectangle that begins here: at most ``below``,
+    row p1 + 2   . . . r r r r .    whatever there is of those that begin further down
 
 Cost: P A / LANES vector steps for the bound, and as many for every first row that is not skipped.
 Written as LLVM instructions, because LLVM does not find these vectors by itself.
@@ -155,8 +159,8 @@ def fill_table(rows, reduced_costs, stack, s, scratch):
 def next_rectangle(rows, scratch, p1, below, floor):
     """The best rectangle that begins with row p1, or the next one above it, if its sum exceeds ``floor``.
 
-    No rectangle that begins below p1 has more than ``below``. Returns the first row, -1 if there is none; the rectangle
-    and its sum stand in ``scratch.rectangle``.
+    ``below``: no rectangle that begins in row p1 + 1 has more; one that begins further down may. Returns the first row,
+    -1 if there is none; the rectangle and its sum stand in ``scratch.rectangle``.
     """
     table, of_row, best, found = scratch.table, scratch.of_row, scratch.best, scratch.rectangle
     height, width = rows.height, rows.width

@@ -256,6 +256,7 @@ def bound_ranking(data, path, table, base, slack, counters, control):
         most = min(numbers[CUTOFF], numbers[BEST])
         if t >= 0 and bound < most - CLOSE and control[STOP] == 0:
             side = wider_side(low, up, t)
+            # Otherwise the cut's sides are known up to rounding: no work would raise its bound to the least known cost.
             if up[side, t] - low[side, t] > CLOSE / 4:
                 whole[PLACE], whole[SIDE] = t, side
                 path.numbers[d + 1, CUTOFF] = min(most, max(two, bound) + slack) - low[1 - side, t]

@@ -91,7 +91,8 @@ def drop_useless(rules, path, scratch, d):
     for j in range(s[N_PLACES]):
         t = places[j]
         # A feature's columns stand side by side in ascending order of cuts. Their sides 1 are nested, so that two of
-        # equal size are the same set.
+        # equal size are the same set. A column t - 1 that was dropped before was of no use, or the same as the one
+        # before it; what is so in a set is so in all its parts.
         same = t > 0 and rules.feature[t - 1] == rules.feature[t] and on[t - 1] == on[t]
         pays = useful[0, t] and useful[1, t]
         if rules.charges > 0 or (d == 0 and rules.root_is_bound):
@@ -229,7 +230,7 @@ def look_ahead(lists, bits, state, d):
         low, up = path.low[d, v], path.up[d, v]
         for k in range(first_open, s[N_PLACES]):
             j = scratch.order[k]
-            t = j if bits is None else k
+            t = j if bits is None else k  # bits: in the order of columns; lists: at the column
             # A side is a leaf, whose cost ``up`` does not exceed, or it is split, which costs ``pair_low`` at least.
             low[j] = max(low[j], min(up[j], scratch.pair_low[v, t]))
             up[j] = max(low[j], min(up[j], scratch.pair_up[v, t]))
@@ -264,7 +265,7 @@ def bound_by_pairs(lists, bits, state, d, from_parent, fewest, control):
 
     All trees of fewer leaves than ``fewest`` are known to cost no less than the set's best tree or its cutoff. A side
     is a leaf, which its upper bound knows, or has two leaves at least; with ``from_parent`` the set's bound holds for
-    its parts.
+    its parts. Bounds grow with the number h of leaves (conflicts/layout.py): h is ``fewest`` for the set, 2 for sides.
     """
     rules, path, conflicts = state.rules, state.path, state.conflicts
     s, penalty = path.scalars[d], rules.penalty

@@ -1,4 +1,4 @@
-"""One run of the exact search: the rows, the limits and the incumbent that its engines share."""
+"""State of one exact search that its engines share: the rows, the limits and the incumbent."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ RAISED_BY_SUBSETS, CLOSED_BY_PAIRS, GENERATED_ROWS, STARTED = (
 )  # fmt: skip
 
 
-class Run(SearchState):
-    """Shared state of all engines of one search.
+class SharedState(SearchState):
+    """State that the engines of one search share.
 
     Attributes
     ----------
@@ -110,5 +110,5 @@ class Run(SearchState):
         self.show(min(self._shown, self.incumbent.value), closed, work)
 
     def result(self) -> Solution:
-        """The solution that the run has come to."""
+        """The solution that the search has come to."""
         return self.solution(expand(self.node, self.incumbent.tree), self.counters)
