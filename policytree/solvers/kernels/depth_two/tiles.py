@@ -179,7 +179,7 @@ def join_runs(c, B, once, losses, starts, o):
     ``starts`` of a feature with the codes c, from ``o`` on, become those of the runs; returns how many there are.
     ``once``: whether every code has one row; ``starts`` are not known then.
     """
-    n = len(c)
+    n = len(losses)  # codes may be longer
     signs = np.zeros(B, np.int8)  # 1: losses above 0; 2: below; 3: both
     for i in range(n):
         signs[c[i]] |= (losses[i] > 0) + 2 * (losses[i] < 0)

@@ -1,7 +1,7 @@
 """Columns of codes that continue each other, as one column: a feature of more values than a column's codes number.
 
-Such a feature is several columns (``problem/split_columns.py::parts_of``, ``BinnedData.in_parts``). Rows behind the last
-cut of a part share its last code, and the next part tells them apart; rows before its first cut share its first one:
+Such a feature is several columns (``problem/split_columns.py::parts_of``, ``BinnedData.in_parts``). Rows behind the
+last cut of a part share its last code, and the next part tells them apart; rows before its first cut share its first:
 
     part f        0 1 2 3 3 3 3 3          place     offset[f] + 0, 1, 2
     part f + 1    0 0 0 0 1 2 3 4          then      offset[f + 1] + 0, 1, 2, 3, 4
