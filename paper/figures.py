@@ -103,7 +103,7 @@ def draw_coverage(cells: pd.DataFrame, path: Path) -> None:
 
 
 def numbers() -> dict[str, str]:
-    """What the text quotes, as it is written there."""
+    """Numbers that the text quotes, as they are written there."""
     table, cells, share = speed(exact_trees()), coverage(), greedy_share()
     found = {f"{peer} ratio": f"{table.loc[peer, 'ratio']:.3g}" for peer in ("STreeD", "ConTree", "DL8.5")}
     found |= {f"{peer} both": f"{table.loc[peer, 'both proved']:.0f}" for peer in PEERS}

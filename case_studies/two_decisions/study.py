@@ -89,7 +89,7 @@ def _truth(rule: str, regime) -> float:
         return true_value(regime)
     if rule.startswith("always "):
         return true_value(tuple(rule.removeprefix("always ").split(" then ")))
-    if rule == "status quo":
+    if rule == "as randomised":
         return true_value((_coin, _as_randomised))
     return np.nan
 

@@ -37,9 +37,10 @@ def main(study) -> None:
     study.table(pd.DataFrame(rows), "lalonde_columns", index=False)
     same = [row["counted"] for row in rows if row["columns"] == PUBLISHED]
     study.show(f"Of {len(rows)} ways, {len(same)} give {PUBLISHED}{': ' if same else ''}{'; '.join(same)}.")
+    draws = 20 if study.quick else DRAWS
     for share in SHARES:
-        found = np.array([columns(covariates(men.sample(frac=share, random_state=seed))) for seed in range(DRAWS)])
-        study.show(f"{share:.0%} of the men, {DRAWS:,} draws: {found.min()} to {found.max()} columns, mean "
+        found = np.array([columns(covariates(men.sample(frac=share, random_state=seed))) for seed in range(draws)])
+        study.show(f"{share:.0%} of the men, {draws:,} draws: {found.min()} to {found.max()} columns, mean "
                    f"{found.mean():.0f}; {PUBLISHED} in {np.mean(found == PUBLISHED):.1%}")  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -33,7 +34,7 @@ CART_LEAVES = (2, 3, 4, 6, 8, 12, 16, 32)
 DL85_DEPTHS = (1, 2, 3, 4)  # --published: the fits that dl85_hours.py keeps, to depth 5
 FOLDS = 3  # --published: 5
 REFERENCE = (30, 2)  # trees, and their depth
-PUBLISHED_TAKES = "five folds, six prices: ten minutes; the same command goes on with a run that ended early"
+PUBLISHED_TAKES = "five folds, six prices, at most an hour a fit: hours; the same command goes on with a run that ended"
 HOURS = Path(__file__).parent / "results" / "dl85_hours_fits.csv"  # DL8.5 at the published setting
 
 
@@ -86,47 +87,46 @@ def show(study, sets) -> None:
 
 
 def all_folds(study, sets, chosen: Settings) -> pd.DataFrame:
-    """Every fit; the file is written after every fold, and a published run does not repeat the folds that it has."""
+    """Every fit; the file is written after each, and a published run does not repeat the fits that it has."""
     file = study.results / "fig2_fig3_folds.csv"
-    fits = pd.read_csv(file) if study.published and file.is_file() else pd.DataFrame(columns=["data", "fold"])
-    done = set(zip(fits["data"], fits["fold"], strict=True))
+    rows = pd.read_csv(file).to_dict("records") if study.published and file.is_file() else []
     for data in sets:
         for k, (train, test) in enumerate(folds(len(data.y), chosen.folds)[: 1 if study.quick else None]):
-            if (data.name, k) in done:
-                continue
             study.step(f"Figs. 2 and 3: {data.name}, fold {k + 1}")
-            rows = [{"data": data.name, "fold": k, **row} for row in one_fold(data, train, test, chosen)]
-            fits = pd.concat([fits, pd.DataFrame(rows)], ignore_index=True) if len(fits) else pd.DataFrame(rows)
-            fits.to_csv(file, index=False, float_format="%.8g", lineterminator="\n")
-    return fits
+            done = {(row["method"], row["setting"]) for row in rows if (row["data"], row["fold"]) == (data.name, k)}
+            for row in one_fold(data, train, test, chosen, done):
+                rows.append({"data": data.name, "fold": k, **row})
+                pd.DataFrame(rows).to_csv(file, index=False, float_format="%.8g", lineterminator="\n")
+    return pd.DataFrame(rows)
 
 
-def one_fold(data, train, test, chosen: Settings) -> list[dict]:
-    """Every method at every setting."""
+def one_fold(data, train, test, chosen: Settings, done: set[tuple[str, str]]) -> Iterator[dict]:
+    """Every method at every setting, but for those that are done."""
     X, y, w = data.X[train], data.y[train], data.weight[train]
     made, guessing = guessed(reference(*REFERENCE), X, y, w)
     guesses = by_kind(made)["th"]
-    rows = [{"method": "guessing thresholds", "setting": "30 x depth 2", "seconds": guessing,
-             "leaves": float(sum(map(len, guesses.thresholds)))}]  # fmt: skip
-
-    def keep(method, setting, model, seconds, leaves, sure=None) -> None:
+    first = {"method": "guessing thresholds", "setting": "30 x depth 2", "seconds": guessing}
+    if (first["method"], first["setting"]) not in done:
+        yield {**first, "leaves": float(sum(map(len, guesses.thresholds)))}
+    models: list = [
+        (name, f"depth {depth}, {penalty:g}", OptimalTreeClassifier(
+            depth, penalty, guesses=guesses, time_limit=chosen.limit, **SOLVERS[name]))
+        for depth, penalty, name in product(DEPTHS, chosen.penalties, SOLVERS)
+    ]  # fmt: skip
+    models += [("CART", f"{n} leaves", DecisionTreeClassifier(max_leaf_nodes=n, random_state=0)) for n in CART_LEAVES]
+    models.append(("GBDT", "100 trees", GradientBoostingClassifier(random_state=0)))
+    for method, setting, model in models:
+        if (method, setting) in done:
+            continue
+        seconds = timed(model, X, y, sample_weight=w)
         accuracy = [weighted_accuracy(model.predict(data.X[i]), data.y[i], data.weight[i]) for i in (train, test)]
-        rows.append({"method": method, "setting": setting, "seconds": seconds, "leaves": float(leaves),
-                     "train": accuracy[0], "test": accuracy[1], "proved": sure})  # fmt: skip
-
-    for depth, penalty, name in product(DEPTHS, chosen.penalties, SOLVERS):
-        model = OptimalTreeClassifier(depth, penalty, guesses=guesses, time_limit=chosen.limit, **SOLVERS[name])
-        seconds = timed(model, X, y, sample_weight=w)
-        sure = proved(model) if name == "direct" else None
-        keep(name, f"depth {depth}, {penalty:g}", model, seconds, model.get_n_leaves(), sure)
-    for leaves in CART_LEAVES:
-        model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0)
-        seconds = timed(model, X, y, sample_weight=w)
-        keep("CART", f"{leaves} leaves", model, seconds, model.get_n_leaves())
-    boosted = GradientBoostingClassifier(random_state=0)
-    seconds = timed(boosted, X, y, sample_weight=w)
-    keep("GBDT", "100 trees", boosted, seconds, sum(tree.get_n_leaves() for tree in boosted.estimators_.ravel()))
-    return rows + dl85(data, train, test, guesses, chosen)
+        trees = model.estimators_.ravel() if method == "GBDT" else [model]
+        yield {
+            "method": method, "setting": setting, "seconds": seconds,
+            "leaves": float(sum(tree.get_n_leaves() for tree in trees)),
+            "train": accuracy[0], "test": accuracy[1], "proved": proved(model) if method == "direct" else None,
+        }  # fmt: skip
+    yield from dl85(data, train, test, guesses, chosen)
 
 
 def dl85(data, train, test, guesses, chosen: Settings) -> list[dict]:

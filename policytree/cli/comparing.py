@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from policytree.estimators.policy import PolicyTree
+    from policytree.evaluation.formatting import Columns
     from policytree.report.content import Section
     from policytree.study.study import Study
 
@@ -37,7 +38,7 @@ def compare(
         typer.Option(metavar="NAME", help="The rewards that trees are found for, as in design. Default: dr."),
     ] = None,
     guesses: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="What a reference model may narrow, as in design.")
+        str | None, typer.Option(metavar="NAME,...", help="Guesses that narrow the search, as in design.")
     ] = None,
     max_depth: Annotated[int, typer.Option(metavar="N", min=0, help="Most questions on a path.")] = 2,
     regularization: Annotated[
@@ -156,7 +157,7 @@ def _section(
     from policytree.report.content import Facts, Section, Table, Words
     from policytree.trees.text import format_number
 
-    columns = {
+    columns: Columns = {
         "solver": "{solver}", "objective": lambda row: format_number(row["objective"]),
         "gap": lambda row: format_number(row["gap"], 3), "seconds": lambda row: format_number(row["seconds"], 2),
         "leaves": "{leaves}", "status": "{status}",

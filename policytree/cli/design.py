@@ -178,7 +178,7 @@ def design(
     feature_cost: Annotated[
         list[str] | None,
         _option(
-            "What it costs to ask a row about a covariate, in the outcome's unit; once for each such covariate.",
+            "Cost of asking a row about a covariate, in the outcome's unit; once for each such covariate.",
             _TREE,
             metavar="COLUMN=X",
         ),
@@ -227,7 +227,7 @@ def design(
         ),
     ] = None,
     root_feature: Annotated[
-        str | None, _option("What the first question must be about: a,b,c.", _TREE, metavar="COLUMNS")
+        str | None, _option("Covariates that the first question must be about: a,b,c.", _TREE, metavar="COLUMNS")
     ] = None,
     budget: Annotated[
         float | None,
@@ -236,7 +236,7 @@ def design(
     budget_cost: Annotated[
         list[str] | None,
         _option(
-            "What a treatment costs, in the budget's unit: a number or a column; once for each that is not free.",
+            "Cost of a treatment, in the budget's unit: a number or a column; once for each that is not free.",
             _TREE,
             metavar="LABEL=X",
         ),
@@ -266,7 +266,7 @@ def design(
     solver: Annotated[
         str | None,
         _option(
-            "What finds the tree: direct (default; proves it), or of rewards as weighted labels: duplication (whole "
+            "The solver: direct (default; proves the tree), or of rewards as weighted labels: duplication (whole "
             "copies of rows), sampling (rows drawn by weight), auto (by an estimate of the time).",
             _TREE,
             metavar="NAME",
@@ -275,8 +275,8 @@ def design(
     guesses: Annotated[
         str | None,
         _option(
-            "What a reference model may narrow of the search: thresholds, depth, lower_bounds, several with commas, or "
-            "all. The tree is then the best given the guesses.",
+            "Parts of the search that a reference model narrows: thresholds, depth, lower_bounds, several with commas, "
+            "or all. The tree is then the best given the guesses.",
             _TREE,
             metavar="NAME,...",
         ),
@@ -340,16 +340,16 @@ def design(
     ] = "policytree-output",
     title: Annotated[str | None, _option("Title of the report.", _RUN, metavar="TEXT")] = None,
     outcome_label: Annotated[
-        str | None, _option("What the report calls the outcome. Default: its column.", _RUN, metavar="TEXT")
+        str | None, _option("Name of the outcome in the report. Default: its column.", _RUN, metavar="TEXT")
     ] = None,
-    unit: Annotated[str | None, _option("What the outcome is measured in.", _RUN, metavar="TEXT")] = None,
+    unit: Annotated[str | None, _option("Unit of the outcome.", _RUN, metavar="TEXT")] = None,
     treatment_label: Annotated[
-        str | None, _option("What the report calls the treatment. Default: its column.", _RUN, metavar="TEXT")
+        str | None, _option("Name of the treatment in the report. Default: its column.", _RUN, metavar="TEXT")
     ] = None,
     labels: Annotated[
         str | None,
         _option(
-            "What the report calls columns and values: a CSV file with the columns name, label, unit, values "
+            "Names of columns and values in the report: a CSV file with the columns name, label, unit, values "
             "(0=female; 1=male); or humanize, for names made readable. Treatments are called by the names of their "
             "values everywhere, in other options and in the saved tree, too.",
             _RUN,

@@ -41,7 +41,7 @@ def evaluate(
 
     Outcome models are cross-fitted on the new rows; nothing of the tree is learnt again.
 
-    What the columns are is taken from the design where the tree's file says it.
+    Roles of columns are taken from the design where the tree's file says them.
     """
     check_first(data, None, options, whole=False, level=level)
     with ended_by_ctrl_c():

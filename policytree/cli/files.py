@@ -177,7 +177,7 @@ def _json(job: Job, result: Result, report: StudyReport) -> bytes:
     data: dict[str, Any] = to_dict(tree)
     data["design"] = {
         "policytree": __version__,
-        "source": origin.source,
+        "source": study.name,
         "treatment": study.treatment.column,
         "factors": list(study.treatment.of) if isinstance(study.treatment, Combined) else [],
         "outcome": study.outcome.column,

@@ -121,7 +121,7 @@ def judge(
         replace(each, verdict=_gated(study, described, each.verdict, check, fitted, (), None)) for each in opinions
     )
     said = [" ".join(str(warning.message).split()) for warning in heard]
-    words, limits = _words(study, origin, values, design, cv), origin.limits.limits
+    words, limits = _words(study, values, design, cv), origin.limits.limits
     if as_json:
         beside = _data_beside(origin, further, groups, level)
         print_json(_data(study, values, verdict, opinions, words, said) | beside)
@@ -373,7 +373,7 @@ def _opinions(
     return tuple(found)
 
 
-def _words(study: Study, origin: Origin, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
+def _words(study: Study, values: RuleValues, design: Mapping[str, Any], cv: int) -> str:
     """The sentence that says which rows and rules the numbers belong to."""
     better, sign = ("higher", "above") if study.ways.way == "maximize" else ("lower", "below")
     rows = size_text(values.estimates[POLICY])
@@ -382,7 +382,7 @@ def _words(study: Study, origin: Origin, values: RuleValues, design: Mapping[str
         f"{mean[0].upper()}{mean[1:]} if everybody followed the rule; {better} is better, and a difference {sign} zero "
         f"favours the tree. {status_quo_words(values.estimates)} "
         f"{' '.join([values.against_best.statement(values.digits), WHY_WIDER, *other_interval(values)])} "
-        f"By {rows} of {origin.source}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
+        f"By {rows} of {study.name}: doubly robust scores of {cv}-fold cross-fitted outcome models, propensities "
         f"{study.propensity_text}. The tree was not learnt again; values and intervals hold only if all rows are new. "
         "The whole table of the design is recognised and refused; a part of it is not, so make sure that no row had a "
         "part in choosing the tree."

@@ -157,7 +157,7 @@ def notes_of_missing(seen: np.ndarray, arm: np.ndarray, treatments: np.ndarray, 
     return [
         f"Column {outcome!r} has no value in {int((~seen).sum()):,} of {len(seen):,} rows ({shares}). They stay: "
         "outcome models learn from the others, whose residuals are divided by the estimated probability of being seen. "
-        "That is right if whether an outcome is seen depends on covariates and treatment only."
+        "This is right if whether an outcome is seen depends on covariates and treatment only."
     ]
 
 
@@ -167,7 +167,7 @@ def notes_of_offers(observed: StudyData, instrument: str, outcome: str, taker_co
     first, second = observed.treatments.tolist()
     took = (observed.arm == 1).mean()
     notes = [
-        f"What people were offered ({instrument}) is an instrument for {second}, which {took:.0%} of all rows took: it "
+        f"Offers ({instrument}) are an instrument for {second}, which {took:.0%} of all rows took: they "
         f"must have been given by chance among people with the same covariates, and bear on {outcome} only through "
         f"{second} (exclusion); nobody may take {second} because it was not offered, or refuse it because it was "
         "(monotonicity). No data can show the last two.",

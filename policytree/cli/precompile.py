@@ -20,7 +20,7 @@ def main() -> None:
     """Compile into the folder; in a process of its own, since numba reads its environment when it is imported."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--only", choices=["depth-three"], help="kernels of trees up to this depth, for tests")
+    parser.add_argument("--only", choices=["depth-two"], help="kernels of trees up to this depth, for tests")
     arguments = parser.parse_args()
     wanted = environment()
     if any(os.environ.get(name) != value for name, value in wanted.items()):
@@ -32,7 +32,6 @@ def main() -> None:
     from policytree.solvers.core.compilation import (
         ALWAYS,
         CODING,
-        DEEPER,
         GAPS,
         PLAIN,
         RELAXED,
@@ -41,14 +40,10 @@ def main() -> None:
         all_kernels,
     )
     from policytree.solvers.kernels.compiling import record_kernels
-    from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
 
     needed = [*all_kernels(), (BORN_AGAIN, "")]
     if arguments.only:
-        needed = [
-            (ALWAYS, ""), (CODING, ""), (TWO_LEVELS, PLAIN), *((GAPS, codes) for codes in WIDTHS), (DEEPER, PLAIN),
-            (SWEEPING_KERNELS + RELAXED, ""),
-        ]  # fmt: skip
+        needed = [(ALWAYS + CODING + RELAXED, ""), (TWO_LEVELS, PLAIN), *((GAPS, codes) for codes in WIDTHS)]
     size = record_kernels([(kernel, kind) for kernels, kind in needed for kernel in kernels], arguments.folder)
     files = len(list(arguments.folder.glob("*.bin")))
     sys.stdout.write(f"{files} kernels, {size / 1e6:.1f} MB in {arguments.folder}\n")

@@ -66,8 +66,6 @@ class Origin:
 
     Attributes
     ----------
-    source : str
-        File or data set.
     notes : tuple of str
         Decisions made without being asked.
     limits : Limits
@@ -82,7 +80,6 @@ class Origin:
         How the file was read.
     """
 
-    source: str
     notes: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     offer_costs: Mapping[Any, float | str] = field(default_factory=dict)
@@ -106,10 +103,8 @@ class Origin:
             labels = {name: replace(each, values={}) if name in own else each for name, each in labels.items()}
         takers = [f"{self.taker_cost:g} per taker of {study.treatments[1]}"] if self.taker_cost else []
         costs = [study.costs_text, *takers, *(f"offer {label} {cost}" for label, cost in self.offer_costs.items())]
-        about = About(
-            source=self.source, notes=self.notes, command=command, control=control,
-            costs=", ".join(filter(None, costs)), labels=labels,
-        )  # fmt: skip
+        said = ", ".join(filter(None, costs))
+        about = About(notes=self.notes, command=command, control=control, costs=said, labels=labels)
         described = Described.of(study, about)
         findings = by_severity([*described.check.findings, *_findings_beside(study)])
         return replace(described, check=replace(described.check, findings=findings))
@@ -367,7 +362,7 @@ def _made(
         name=source,
     )
     offer_costs = _costs_of_offers(study, offer_costs, options.taker_cost)
-    origin = Origin(source, (*_notes(study, options), *notes), limits, offer_costs, options.taker_cost or 0.0)
+    origin = Origin((*_notes(study, options), *notes), limits, offer_costs, options.taker_cost or 0.0)
     if not options.taker_cost:
         return study, origin
     from policytree.evaluation.instruments.offer_rule import net_of_uptake

@@ -111,7 +111,7 @@ class StudyOptions:
         "With --instrument: what everybody who takes the second treatment (in sorted order) costs, in the outcome's "
         "unit.",
     )
-    covariates: str | None = _said(COLUMNS, "What the tree may split on: a,b,c. Default: all other columns.")
+    covariates: str | None = _said(COLUMNS, "Columns that the tree may split on: a,b,c. Default: all other columns.")
     exclude: str | None = _said(COLUMNS, "All other columns are covariates but these: a,b,c.")
     confounders: str | None = _said(COLUMNS, "Further columns to adjust for, which the tree does not see: a,b,c.")
     propensity: str | None = _said(
@@ -128,7 +128,7 @@ class StudyOptions:
     )
     arm_cost: tuple[str, ...] = _said(
         "LABEL=X",
-        "What a treatment costs, in the outcome's unit: a number or a column; values are net of it. Once for each.",
+        "Cost of a treatment, in the outcome's unit: a number or a column; values are net of it. Once for each.",
         default=(),
     )
     cluster: str | None = _said(COLUMN, "Column of clusters: rows that share one are dependent.")

@@ -158,7 +158,7 @@ def plot(
         str | None,
         typer.Option(
             metavar="FILE|humanize",
-            help="What columns and values are called: a CSV file with the columns name, label, unit, values "
+            help="Names of columns and values: a CSV file with the columns name, label, unit, values "
             "(0=female; 1=male); or humanize, for names made readable.",
         ),
     ] = None,

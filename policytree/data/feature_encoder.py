@@ -1,4 +1,10 @@
-"""From the user's table to numbers: names, kinds and categories of columns, missing values."""
+"""From the user's table in memory to numbers: names, kinds and categories of columns, missing values.
+
+Rows that are larger than memory have a reader of their own, ``encoded/``, which dask's workers share. A table in memory
+is no third source of it: its steps need pyarrow, which is an extra, and take 30 times as long for 20 columns of 100,000
+numbers (.24 s of processor, .008 here): they count values, find quantiles and write codes, where a table in memory
+keeps its numbers as they are.
+"""
 
 from __future__ import annotations
 
@@ -333,12 +339,8 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
             raise InputError(
                 f"Column {name!r} of {argument} holds lists or tables; turn it into numbers or text, or leave it out."
             ) from error
-        try:
-            ordered = sorted(values)
-        except TypeError:
-            ordered = sorted(values, key=lambda v: (str(type(v)), str(v)))
         gaps = bool((codes < 0).any()) or any(map(is_missing, present))
-        feature = Feature(name, CATEGORICAL, tuple(ordered), gaps)
+        feature = Feature(name, CATEGORICAL, in_order(values), gaps)
         return feature, _positions(feature, codes, distinct)
     column = _wrapped(column)
     if column.dtype.is_integer():
@@ -350,6 +352,14 @@ def _learn_feature(name: str, column, argument: str) -> tuple[Feature, np.ndarra
         whole = [value for value in column.to_list() if isinstance(value, numbers.Integral)]
         refuse_large_integers(*_ends(whole), name, argument)
     return Feature(name, has_missing=bool(np.isnan(encoded).any())), encoded
+
+
+def in_order(values: Iterable) -> tuple:
+    """Categories in order; those of several types by type, and as text."""
+    try:
+        return tuple(sorted(values))
+    except TypeError:
+        return tuple(sorted(values, key=lambda v: (str(type(v)), str(v))))
 
 
 def _positions(feature: Feature, codes: np.ndarray, distinct: list) -> np.ndarray:

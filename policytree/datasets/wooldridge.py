@@ -76,7 +76,7 @@ def _colleges(name: str) -> Dataset:
         confounders=("black",),
         description="National Longitudinal Survey of Young Men: 3,010 men who were 14 to 24 years old in 1966, and "
         f"their wages in 1976. The treatment is at least {COLLEGE} years of education; what moved men to it is a "
-        "four-year college in the county where they lived in 1966. That was not given by chance: families who live "
+        "four-year college in the county where they lived in 1966. It was not given by chance: families who live "
         "near colleges differ, and the propensity is estimated given the region, the city and the parents. Education "
         "of parents is missing for some. years_of_education comes after the instrument and is no covariate; black is "
         "for adjustment only. The instrument is weak.",

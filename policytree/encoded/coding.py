@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from policytree.data.feature_encoder import in_order
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.encoded.tally import CategoryTally
 from policytree.problem.split_columns import categorical_split_columns, midpoints, numeric_split_columns
@@ -107,8 +108,4 @@ def number_coding(j: int, cut_values: np.ndarray, present: int, missing: int) ->
 
 def category_feature(name: str, tally: CategoryTally) -> Feature:
     """The feature of a column of categories, as :class:`policytree.data.feature_encoder.FeatureEncoder` makes it."""
-    try:
-        ordered = sorted(tally.counts)
-    except TypeError:
-        ordered = sorted(tally.counts, key=lambda v: (str(type(v)), str(v)))
-    return Feature(name, CATEGORICAL, tuple(ordered), tally.any_missing)
+    return Feature(name, CATEGORICAL, in_order(tally.counts), tally.any_missing)

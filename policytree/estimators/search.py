@@ -35,7 +35,7 @@ class Job:
     X : ndarray of shape (n, p)
         Encoded rows of positive weight.
     problem : Problem
-        In summed losses.
+        Its losses are multiplied by weights, so that trees are judged by sums, not by means.
     total_weight : float
         Sum of the weights: sums divided by it are means.
     actions : tuple

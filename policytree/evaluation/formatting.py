@@ -73,6 +73,11 @@ def estimated(name: str, sign: str = "", digits: int | str = "{digits}") -> str:
     return f"{{{name}:{sign},.{digits}f}} [{{{name}_lower:,.{digits}f}}, {{{name}_upper:,.{digits}f}}]"
 
 
+def share_columns(frame: pd.DataFrame) -> dict[str, Form]:
+    """Columns of a frame all of whose fractions are shares."""
+    return {name: of_column(name, ".0%" if dtype.kind == "f" else "") for name, dtype in frame.dtypes.items()}
+
+
 def records(rows: pd.DataFrame | Iterable[Mapping[str, Any]]) -> list[dict[Any, Any]]:
     """Rows as mappings; those of a frame hold its index, where that has a name."""
     if isinstance(rows, pd.DataFrame):

@@ -77,18 +77,14 @@ class BudgetPathDisplay(OneAxes):
         -------
         BudgetPathDisplay
         """
-        shown = self._shown(trees) if ax is None else []
-        beside = None
         if ax is None:
-            ax, beside = two_axes([self._text(k) for k in shown])
+            ax = axes_beside([self._text(k) for k in self._shown(trees)])
         self._curve(self._use(ax))
         value = f"mean reward{f', {unit}' if unit else ''}"
         marked = value if self.held_out is not None else f"{value} ({TRAINING_ROWS})"
         ax.set(xlabel=xlabel, ylabel=marked, title=title or "")
         open_frame(ax)
         ax.legend(frameon=False, fontsize=9)
-        if beside is not None:
-            beside_text(beside, [self._text(k) for k in shown])
         return self
 
     def _curve(self, ax) -> None:
@@ -141,8 +137,8 @@ def points_apart(x: np.ndarray, y: np.ndarray) -> list[int]:
     return kept
 
 
-def two_axes(texts: list[str]):
-    """Axes for the curve, and beside them room for texts."""
+def axes_beside(texts: list[str]) -> Any:
+    """Axes for the curve, in a figure that has the trees beside them."""
     import matplotlib.pyplot as plt
 
     lines = "\n\n".join(texts).split("\n")
@@ -152,10 +148,5 @@ def two_axes(texts: list[str]):
         layout="constrained",
     )  # fmt: skip
     beside.set_axis_off()
-    return ax, beside
-
-
-def beside_text(ax: Any, texts: list[str]) -> None:
-    """Write trees into the room beside a curve."""
-    text = "\n\n".join(texts)
-    ax.text(0.0, 1.0, text, va="top", ha="left", family="monospace", fontsize=8, parse_math=False)
+    beside.text(0.0, 1.0, "\n".join(lines), va="top", ha="left", family="monospace", fontsize=8, parse_math=False)
+    return ax

@@ -8,7 +8,7 @@ import numpy as np
 
 from policytree.common.typing import Column
 from policytree.evaluation.instruments.summary import SMALL_COMPLIANCE, InstrumentSummary
-from policytree.plotting.common import PALETTE, room_for_names, short_name
+from policytree.plotting.common import PALETTE, open_frame, room_for_names, short_name
 
 N_BINS = 30
 SAME = 1e-9  # compliances that differ by less are the same
@@ -113,5 +113,5 @@ def draw_compliance(data: dict[str, Any]) -> Any:
     below.set_xlabel("compliance: what offers change about that, by person")
     below.set_ylabel("rows")
     for ax in (above, below):
-        ax.spines[["top", "right"]].set_visible(False)
+        open_frame(ax)
     return figure

@@ -13,7 +13,7 @@ from policytree.common.safe_text import visible
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS
 from policytree.evaluation.targeting.pareto_path import ParetoPath
 from policytree.exceptions import InputError, quoted
-from policytree.plotting.budget import beside_text, points_apart, two_axes
+from policytree.plotting.budget import axes_beside, points_apart
 from policytree.plotting.common import OneAxes, line_color, open_frame
 from policytree.plotting.svg import SETTINGS, to_svg
 from policytree.serialization import save_text
@@ -86,9 +86,8 @@ class ParetoPathDisplay(OneAxes):
         ParetoPathDisplay
         """
         path, shown = self.path, self._shown(trees)
-        beside = None
         if ax is None:
-            ax, beside = two_axes([self.text(k) for k in shown])
+            ax = axes_beside([self.text(k) for k in shown])
         self._points(self._use(ax), shown)
         less = "more" if path.outcome_direction == "maximize" else "less"
         value = f"mean reward{f', {unit}' if unit else ''}"
@@ -98,8 +97,6 @@ class ParetoPathDisplay(OneAxes):
         ax.set_title(title or "", parse_math=False)
         open_frame(ax)
         ax.legend(frameon=False, fontsize=9)
-        if beside is not None:
-            beside_text(beside, [self.text(k) for k in shown])
         return self
 
     def text(self, k: int) -> str:

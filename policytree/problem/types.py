@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,15 @@ class BinnedData:
     def n_ordered(self) -> int:
         """Number of columns whose codes are in order; columns of levels stand behind them."""
         return len(self.columns) - len(self.levels)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether columns are parts of the cuts of one feature."""
+        return any(
+            len(a.thresholds) > 1 and len(b.thresholds) > 1 and a.thresholds[-1] < b.thresholds[0]
+            for a, b in pairwise(self.columns)
+            if (a.feature, a.missing_left) == (b.feature, b.missing_left)
+        )
 
     def columns_of(self, features: tuple[int, ...] | None) -> np.ndarray:
         """Mark the columns of these features (None: of any); shape (n_columns,), bool."""

@@ -13,7 +13,7 @@ from policytree.common.calls import StudyLike
 from policytree.data.feature_encoder import as_pandas
 from policytree.evaluation.formatting import short_unit
 from policytree.exceptions import InputError, quoted
-from policytree.study.outcomes import Event, MayBeMissing
+from policytree.study.outcomes import Event, MayBeMissing, Number, Outcome
 from policytree.study.study import Study, gain_text
 from policytree.study_check import StudyCheck, check_study
 from policytree.trees.labels import Label, as_labels, complete, labelled_table
@@ -26,6 +26,9 @@ from policytree.weighting.time_to_event.outcome import TimeToEvent
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """Names, units, notes and warnings that a report states beside its numbers; all are optional.
+
+    A study says most of them (:meth:`of_study`). They are fields nevertheless: reports are also made of columns, and of
+    the stages of a regime, which have no study; and labels, or people, may call by other words what a study names.
 
     Attributes
     ----------
@@ -202,6 +205,8 @@ class Described:
     W : DataFrame of shape (n, q), or None
     direction : {"maximize", "minimize"}
     check : StudyCheck
+    kind : Outcome
+        It names the average outcome.
     by_lot : bool
         Whether nothing but chance decided about treatments, as far as somebody said so.
     """
@@ -213,6 +218,7 @@ class Described:
     W: pd.DataFrame | None
     direction: str
     check: StudyCheck
+    kind: Outcome
     by_lot: bool = False
 
     @classmethod
@@ -227,12 +233,14 @@ class Described:
             If they cannot be used.
         """
         told, data, columns = About.of(about), study.data, list[str]()
+        kind: Outcome = Number(str(data.name or "outcome"))
         if isinstance(study, Study):
+            kind = study.outcome
             told, direction, columns = told.of_study(study), study.ways.way, study.columns
             data = study.observed  # its own rows are described
         return cls(
             told.named_after(data, columns), data.arrays(), unadjusted(data.arrays()), _frame(data.X),
-            None if data.W is None else _frame(data.W), direction or "maximize", check_study(data),
+            None if data.W is None else _frame(data.W), direction or "maximize", check_study(data), kind,
             data.randomized is not False and (bool(data.randomized) or data.propensity is not None),
         )  # fmt: skip
 
@@ -303,7 +311,9 @@ class Described:
         about = self.about
         if self.counts_people:
             return f"share of people with {self.met}"
-        return f"mean {about.outcome}" if self.times is None else self.times.described(about.outcome, about.unit)
+        if self.times is not None:
+            return self.times.described(about.outcome, about.unit)
+        return self.kind.mean(self.observed, about.outcome)
 
     @property
     def aim(self) -> str:

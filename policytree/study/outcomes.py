@@ -93,10 +93,10 @@ class Outcome(ABC):
         del observed
         return self
 
-    def mean(self, observed: StudyData) -> str:
-        """Name the average outcome, in words."""
+    def mean(self, observed: StudyData, name: str = "") -> str:
+        """Name the average outcome, in words; ``name``: of the outcome, where somebody calls it otherwise."""
         del observed
-        return f"mean {self.column}"
+        return f"mean {name or self.column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,10 @@ class Event(Outcome):
         """The outcome."""
         return [self.column]
 
-    def mean(self, observed: StudyData) -> str:
+    def mean(self, observed: StudyData, name: str = "") -> str:
         """The share of rows with the event."""
         del observed
-        return f"share with {self.column} = {self.value}"
+        return f"share with {name or f'{self.column} = {self.value}'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +208,9 @@ class MayBeMissing(Outcome):
         """Those of the outcome where it is known."""
         return self.known.labelled
 
-    def mean(self, observed: StudyData) -> str:
+    def mean(self, observed: StudyData, name: str = "") -> str:
         """Name the average outcome where it is known."""
-        return f"mean {self.column}" if isinstance(self.of, str) else self.of.mean(observed)
+        return self.known.mean(observed, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +296,10 @@ class TimeToEvent(Outcome):
         assert observed.times is not None, "they are times to an event"
         return replace(self, horizon=observed.times.horizon, measure=observed.times.target.name)
 
-    def mean(self, observed: StudyData) -> str:
+    def mean(self, observed: StudyData, name: str = "") -> str:
         """Such as "mean days up to 365"."""
         assert observed.times is not None, "they are times to an event"
-        return observed.times.described(self.time)
+        return observed.times.described(name or self.time)
 
 
 @dataclass(frozen=True, slots=True)

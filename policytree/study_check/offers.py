@@ -41,7 +41,7 @@ def _rare(offered: StudyData) -> list[Finding]:
     for label, count in zip(offered.treatments, counts, strict=True):
         if count < FEW_ROWS or count < SMALL_SHARE * offered.n:
             found = f"was made in {count:,} of {offered.n:,} rows ({count / offered.n:.1%}) only"
-            how = "What it brings, and who takes it, is hardly known: join it with a like offer, or leave its rows out."
+            how = "Its effect, and who takes it, are hardly known: join it with a like offer, or leave its rows out."
             severity = "warning" if count < FEW_ROWS else "note"
             column = f"Offer {label!s}"
             findings.append(Finding(severity, RARE_OFFER, column, found, how, rows=int(count), treatment=str(label)))

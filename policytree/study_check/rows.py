@@ -265,7 +265,7 @@ def thin_support(seen: StudyData, propensity: np.ndarray, floor: float) -> list[
                 f"is estimated to have been given to people like {at_floor.sum():,} of {seen.n:,} rows ({share:.1%}) "
                 f"with a probability of less than {floor:g}"
             )
-            remedy = "What it would do for them rests on the outcome model alone: leave these rows out, or treatment."
+            remedy = "Its effect on them rests on the outcome model alone: leave these rows out, or treatment."
             findings.append(Finding("serious" if share >= MUCH else "note", "no overlap", name, what, remedy))
         own = seen.arm == k
         weight = (seen.weight / propensity[:, k])[own]

@@ -183,7 +183,7 @@ def given_nuisances(estimator: Any, propensity, regression, observed: StudyData,
 
 def scores_by_row(scheme: Scheme) -> bool:
     """Whether it scores every row by itself, so that rows may come in batches."""
-    return getattr(scheme, "by_row", False)
+    return bool(getattr(scheme, "by_row", False))
 
 
 def divided_by(scheme: Scheme, treatments: np.ndarray) -> np.ndarray | None:

@@ -188,29 +188,34 @@ def test_a_data_set_with_many_pairs_counts_once_and_spiral_apart(part):
     assert "Spiral -0.3000" in told[-1]
 
 
-def test_a_published_run_goes_on_with_the_folds_that_it_kept(part, tmp_path, monkeypatch):
+def test_a_published_run_goes_on_with_the_fits_that_it_kept(part, tmp_path, monkeypatch):
     sparsity, data = part("sparsity"), part("data")
     sets = [data.Data(name, *small_problem(30)) for name in ("one", "two")]
     study = SimpleNamespace(results=tmp_path, published=True, quick=False, step=lambda text: None)
     fitted = []
 
-    def one_fold(each, train, test, chosen):
-        if len(fitted) == 3:
+    def timed(model, *args, sample_weight):
+        if len(fitted) == 4:
             raise KeyboardInterrupt
-        fitted.append(each.name)
-        return [{"method": "direct", "setting": "depth 2", "seconds": 0.5, "proved": True}]
+        fitted.append((len(args[1]), model))
+        model.fit(*args, sample_weight=sample_weight)
+        return 0.5
 
-    monkeypatch.setattr(sparsity, "one_fold", one_fold)
-    chosen = sparsity.Settings(folds=2)
+    monkeypatch.setattr(sparsity, "timed", timed)
+    monkeypatch.setattr(sparsity, "DEPTHS", (1,))
+    monkeypatch.setattr(sparsity, "CART_LEAVES", (2,))
+    chosen = sparsity.Settings(folds=2, penalties=(0.02,), dl85_depths=())
     with pytest.raises(KeyboardInterrupt):
-        sparsity.all_folds(study, sets, chosen)
-    fitted.append("after the interruption")
+        sparsity.all_folds(study, sets[:1], chosen)
+    assert len(pd.read_csv(tmp_path / "fig2_fig3_folds.csv")) == 5  # four fits, and the guesses
+    fitted[:] = fitted * 2
     found = sparsity.all_folds(study, sets, chosen)
-    assert fitted == ["one", "one", "two", "after the interruption", "two"]
-    assert found[["data", "fold"]].to_numpy().tolist() == [["one", 0], ["one", 1], ["two", 0], ["two", 1]]
+    assert len(fitted) == 2 * 4 + 2 * 2 * 5 - 4
+    columns = ["data", "fold", "method", "setting"]
+    assert len(found) == len(found[columns].drop_duplicates()) == 2 * 2 * 6
     study.published = False  # runs of minutes are made anew
     sparsity.all_folds(study, sets, chosen)
-    assert fitted[5:] == ["one", "one", "two", "two"]
+    assert len(fitted) == 2 * 4 + 2 * 2 * 5 - 4 + 2 * 2 * 5
 
 
 def test_exact_trees_stand_beside_those_of_cart_that_have_as_many_leaves(part):

@@ -110,13 +110,13 @@ STUDIES = {
 def test_options_say_a_study_and_a_study_its_options(name):
     said = {"treatment": "arm", "outcome": "score", "covariates": ["age"], "direction": "maximize"} | STUDIES[name]
     study = Study(table(), **said)
-    again, origin = study_of_table("trial.csv", table(), options_of(study))
+    again, _ = study_of_table("trial.csv", table(), options_of(study))
     for field in dataclasses.fields(Study):
         if field.name in ("rows", "found", "name", "unit", "outcome", "propensity", "arm_costs", "randomized"):
             continue
         assert getattr(again, field.name) == getattr(study, field.name), field.name
     assert bool(again.randomized) is bool(study.randomized or study.propensity)
-    assert again.outcome.columns() == study.outcome.columns() and origin.source == "trial.csv"
+    assert again.outcome.columns() == study.outcome.columns() and again.name == "trial.csv"
     for made in ("y", "arm", "weight"):
         np.testing.assert_array_equal(getattr(again.observed, made), getattr(study.observed, made))
     if study.observed.times is not None:

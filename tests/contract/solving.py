@@ -41,6 +41,17 @@ def working(names: Sequence[str], problem: Problem) -> list[str]:
     return [name for name in names if name not in SWITCHES or name.replace("_", " ") in engines]
 
 
+def settings_in_turn(solver, problem: Problem, turn: int) -> list[dict[str, bool]]:
+    """All switches on, all off, and two of them off by themselves, which are others in the next turn.
+
+    All on finds a bound that is wrong; one off finds what that one hides.
+    """
+    names = getattr(solver, "switches", ())
+    some = working(names, problem)
+    off = dict.fromkeys(some[(turn + more) % len(some)] for more in (0, 3)) if some else ()
+    return [{}, *({name: False} for name in off), dict.fromkeys(names, False)]
+
+
 def assert_same_tree(one, other):
     """Every array of two trees is identical."""
     for name in ("children_left", "children_right", "feature", "threshold", "missing_go_to_left", "action"):

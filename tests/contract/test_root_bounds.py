@@ -35,7 +35,7 @@ def problem(rng: np.random.Generator, planted: bool) -> Problem:
 
 
 def least_cost(node, deeper: int) -> float:
-    """What the best tree of more than ``deeper`` levels of questions costs, among all trees; infinite without one."""
+    """Cost of the best tree of more than ``deeper`` levels of questions; infinite without one."""
     losses, codes = node.all_losses, node.codes
 
     @cache

@@ -13,7 +13,7 @@ from policytree.exceptions import InputError
 from policytree.problem.types import Guesses, SearchLimits, Status
 from policytree.solvers import SOLVERS
 from policytree.solvers.guided.solve import solve_with_guesses
-from tests.contract.solving import PATIENCE, all_settings, assert_same_tree, prove, solve
+from tests.contract.solving import PATIENCE, all_settings, assert_same_tree, prove, settings_in_turn, solve
 from tests.support import checker, interval_oracles, strategies
 from tests.support.strategies import Case
 
@@ -39,12 +39,10 @@ def scoped_case(rng) -> Case:
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_brute_force_whatever_is_switched_off(solver, seed):
     rng = np.random.default_rng([seed, 81])
-    names = getattr(solver, "switches", ())
-    settings = [{}, *({name: False} for name in names), dict.fromkeys(names, False)]
-    for _ in range(120):
+    for turn in range(120):
         case = scoped_case(rng)
         optimum = case.optimum()
-        for switches in settings:
+        for switches in settings_in_turn(solver, case.problem(), turn):
             solution = solve(solver, case, **switches)
             assert Fraction(solution.objective) == optimum, f"{switches}: {solution.objective}, {case!r}"
             assert solution.lower_bound == solution.objective

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from policytree.problem.types import SearchLimits, Status
 from policytree.solvers import SOLVERS, get_solver
-from tests.contract.solving import PATIENCE, all_settings, solve, working
+from tests.contract.solving import PATIENCE, all_settings, settings_in_turn, solve
 from tests.support import checker, interval_oracles, strategies
 from tests.support.strategies import Case
 
@@ -210,11 +210,10 @@ def test_every_combination_of_switches_keeps_the_optimum(solver):
 def test_each_switch_keeps_the_optimum_of_penalised_problems(solver):
     """Many problems, since a bound that is wrong for one in 300 would pass the test above."""
     rng = np.random.default_rng(11)
-    names = getattr(solver, "switches", ())
-    for _ in range(1_200 // FEWER):
+    for turn in range(1_200 // FEWER):
         case = strategies.penalised_case(rng)
         optimum, problem = case.optimum(), case.problem()
-        for switches in [{}, *({name: False} for name in working(names, problem)), dict.fromkeys(names, False)]:
+        for switches in settings_in_turn(solver, problem, turn):
             solution = solver(problem, PATIENCE, **switches)
             assert Fraction(solution.objective) == optimum, f"{switches}: {solution.objective}, {case!r}"
             assert solution.lower_bound == solution.objective

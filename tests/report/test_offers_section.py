@@ -184,7 +184,7 @@ def test_everybody_as_estimand_is_said(study):
     text = " ".join(by_columns(StudyReport, model, Y=Y, T=T, X=X, groups=groups, **offered).to_text().split())
     assert f"In {model.reward_estimator_.n_weak_} of 280 rows compliance was estimated below 0.05" in text
     assert "every person counts with the effect on those who follow the offers among people with the same" in text
-    assert "(equation 44)" in text and "What to offer whom was not computed: pass the result of offer_rule" in text
+    assert "(equation 44)" in text and "No rule of offers was computed: pass the result of offer_rule" in text
     assert "Offers are taken to be as good as random given the covariates" in text
 
 
@@ -208,7 +208,7 @@ def test_several_offers_with_missing_outcomes(study):
     report = by_columns(StudyReport, model, Y=lost, T=T, treatment_cost=1.0, **data)
     facts = dict(next(b for b in report.content.section("offers").blocks if isinstance(b, Facts)).pairs)
     assert "with 1 degrees of freedom, p" in facts["all offers the same effect"]
-    assert "What hides behind" not in report.to_text()
+    assert "Hidden causes of" not in report.to_text()
 
 
 def test_slips_are_one_sentence(study, fitted):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,7 @@ from policytree.report.content import Code, Content, Facts, Fold, Steps, Table, 
 from policytree.report.described import About
 from policytree.report.html import to_html
 from policytree.report.text import to_text
+from policytree.study.outcomes import Outcome
 from policytree.weighting import LogitPropensity
 from policytree.weighting.study_data import StudyData
 from tests.report.studies import ARABIC, ARMS, CONTROL, EVIL, LONG, flow_of, follow, hostile_frame, learner
@@ -353,3 +355,37 @@ def test_a_report_says_what_its_study_says():
     assert any("Nobody named the covariates" in getattr(block, "text", "") for block in said.blocks)
     with pytest.raises(InputError, match="StudyReport is given a study, which says X already; leave X out"):
         StudyReport(model, study, X=study.X)
+
+
+@dataclass(frozen=True)
+class PerYear(Outcome):
+    """A count over the years in which it was counted."""
+
+    column: str
+    years: str
+
+    def columns(self):
+        return {"outcome": self.column, "years": self.years}
+
+    def arguments(self, table):
+        return {"Y": (table[self.column] / table[self.years]).rename(self.column)}
+
+    def mean(self, observed, name=""):
+        return f"mean {name or self.column} per year"
+
+
+def test_a_report_names_the_average_outcome_as_its_kind_does():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(20, 80, 200), "falls": rng.integers(9, size=200), "years": 2.0})
+    frame = frame.assign(arm=np.resize(["drug", "none"], 200))
+    study = Study(
+        frame, treatment="arm", outcome=PerYear("falls", "years"), direction="minimize", covariates=["age"],
+        propensity=0.5,
+    )  # fmt: skip
+    model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(study)
+    report = StudyReport(model, study)
+    arms = next(block for block in report.content.section("question").blocks if isinstance(block, Table))
+    assert arms.columns[3] == study.mean_outcome == "mean falls per year"
+    assert "for the lowest mean falls per year" in report.content.title
+    renamed = StudyReport(model, study, about=About(outcome="falls at home"))
+    assert "for the lowest mean falls at home per year" in renamed.content.title

@@ -17,7 +17,7 @@ from policytree.solvers import solve_direct
 from policytree.solvers.core import limits as clock_module
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.core.limits import Clock
-from policytree.solvers.exact import direct, run
+from policytree.solvers.exact import direct, shared_state
 from policytree.trees.text import to_rules
 from tests.cli.running import ROOT
 from tests.support import interrupting
@@ -89,7 +89,7 @@ def test_what_a_search_returns_is_returned():
 
 
 @pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize(("file", "part"), [(direct, "prepare"), (run, "expand")])
+@pytest.mark.parametrize(("file", "part"), [(direct, "prepare"), (shared_state, "expand")])
 def test_ctrl_c_before_and_after_the_search_itself_leaves_a_tree(file, part, rng, monkeypatch):
     """All kernels run in the search's thread, so that a signal finds none of them in the main one."""
     original = getattr(file, part)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,8 +16,12 @@ from policytree.exceptions import InputError
 from policytree.problem.split_columns import MAX_BINS, parts_of
 from policytree.problem.types import BinnedData, Problem, Status
 from policytree.solvers.core import binning
+from policytree.solvers.core import rows as core_rows
 from policytree.solvers.core.binning import bin_matrix
 from policytree.solvers.exact.direct import solve_direct
+from policytree.solvers.kernels.base.layout import Rows
+from policytree.solvers.kernels.depth_two import whole_columns
+from policytree.solvers.kernels.depth_two.pair_tables import table_pays
 from tests.support import interval_oracles, oracles
 
 N = 70_000
@@ -167,6 +174,15 @@ def test_neighbouring_values_of_two_columns_decide(column, rng):
     assert thinned.status_ is Status.OPTIMAL_GIVEN_GUESSES and thinned.score(X, labels) < 1.0
 
 
+def in_parts(X: np.ndarray, most_bins: int) -> BinnedData:
+    """The binned matrix, every column in parts of at most so many codes."""
+    whole = bin_matrix(X)
+    parts = [part for c, code in zip(whole.columns, whole.codes, strict=True) for part in parts_of(c, code, most_bins)]
+    columns, codes = zip(*parts, strict=True)
+    n_bins = np.array([len(c.thresholds) + 1 for c in columns])
+    return BinnedData(np.array(codes, np.uint16), n_bins, columns, whole.features)
+
+
 @pytest.mark.parametrize("max_depth", [2, 3])
 @pytest.mark.parametrize("n_actions", [2, 3])
 def test_columns_in_parts_equal_brute_force(rng, n_actions, max_depth):
@@ -174,17 +190,82 @@ def test_columns_in_parts_equal_brute_force(rng, n_actions, max_depth):
         X = rng.integers(0, 13, (40, 2)).astype(float)
         X[rng.random(40) < 0.1, 0] = np.nan
         losses = rng.integers(0, 30, (40, n_actions))
-        whole = bin_matrix(X)
-        parts = [part for c, code in zip(whole.columns, whole.codes, strict=True) for part in parts_of(c, code, 4)]
-        columns, codes = zip(*parts, strict=True)
-        assert len(columns) > 2 * len(whole.columns)
-        data = BinnedData(
-            np.array(codes, np.uint16), np.array([len(c.thresholds) + 1 for c in columns]), columns, whole.features
-        )
+        data = in_parts(X, 4)
+        assert data.in_parts and not bin_matrix(X).in_parts
+        assert len(data.columns) > 2 * len(bin_matrix(X).columns)
         solution = solve_direct(Problem(data, losses.astype(float), 2.0, max_depth))
         best = oracles.best_objective_fast(oracles.code_columns(X), losses, max_depth=max_depth, penalty=2)
         assert solution.status is Status.OPTIMAL and solution.objective == best
         np.testing.assert_allclose(losses_of(solution.tree, X, losses) + 2 * solution.tree.n_leaves, best)
+
+
+KINDS_OF_LOSSES = {  # each has second splits of its own kind in long columns, see kernels/depth_two/long_pairs.py
+    "numbers": lambda rng, n, K: rng.normal(size=(n, K)) * 10.0 ** rng.integers(-3, 3, (n, 1)),
+    "whole numbers": lambda rng, n, K: rng.integers(0, 30, (n, K)).astype(float),
+    "labels": lambda rng, n, K: 1.0 - np.eye(K)[rng.integers(0, K, n)],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_LOSSES)
+@pytest.mark.parametrize("n_actions", [2, 3])
+def test_long_columns_in_parts_are_searched_as_one(rng, kind, n_actions):
+    """Parts too long for tables, some with ties, beside a short column: with prices and least leaves as without."""
+    n, codes = (300, 101) if n_actions == 2 else (120, 33)
+    for draw in range(4):
+        X = np.column_stack([rng.permutation(n), rng.integers(0, n, n), rng.random(n), rng.integers(0, 3, n)]) * 1.0
+        X[: n // 10, draw % 3] = np.nan
+        losses = KINDS_OF_LOSSES[kind](rng, n, n_actions)
+        losses[:, 1] += np.where(X[:, 0] > n / 3, 1.0, -1.0) * np.where(X[:, 2] > 0.4, 1.0, -1.0)
+        whole, parts = bin_matrix(X), in_parts(X, codes)
+        assert len(parts.columns) > len(whole.columns) + 4
+        for more in ({}, {"feature_costs": np.array([0.01, 0.02, 0.03, 0.0])}, {"min_leaf": 7}, {"max_leaf_nodes": 3}):
+            expected = solve_direct(Problem(whole, losses, 0.5, 2, **more))
+            with mock.patch.object(core_rows, "long_parts", wraps=core_rows.long_parts) as as_one:
+                found = solve_direct(Problem(parts, losses, 0.5, 2, **more))
+            assert as_one.called
+            assert found.status is expected.status is Status.OPTIMAL
+            assert found.objective == expected.objective and found.lower_bound == expected.lower_bound, (draw, more)
+
+
+@pytest.mark.parametrize(("n_actions", "codes", "values", "n"), [(2, 101, 60, 300), (3, 33, 12, 120)])
+def test_a_column_with_tables_beside_parts_but_not_beside_the_whole(rng, n_actions, codes, values, n):
+    """Such a column is long only where parts are one: its rows have an order by then."""
+    X = np.column_stack([rng.permutation(n), rng.permutation(np.arange(n) % values)]) * 1.0
+    whole, parts = bin_matrix(X), in_parts(X, codes)
+    signed = n_actions == 2
+    assert table_pays.py_func(parts.n_bins[:-1].max(), values, n, signed)
+    assert not table_pays.py_func(whole.n_bins[0], values, n, signed)
+    for _ in range(3):
+        losses = rng.integers(0, 30, (n, n_actions))
+        losses[:, 1] += np.where(X[:, 0] > n / 3, 9, -9) * np.where(X[:, 1] > values / 2, 1, -1)
+        found = solve_direct(Problem(parts, losses.astype(float), 2.0, 2))
+        assert found.status is Status.OPTIMAL
+        assert found.objective == oracles.best_objective_fast(oracles.code_columns(X), losses, max_depth=2, penalty=2)
+
+
+def test_columns_that_continue_each_other_are_one(rng):
+    """Codes as one are places: what a part's last code holds is told apart by the next part."""
+    X = np.column_stack([rng.permutation(60), rng.integers(0, 40, 60), rng.permutation(60)]) * 1.0
+    data = in_parts(X, 21)
+    offset = np.concatenate([[0], np.cumsum(data.n_bins)])
+    q = len(data.columns)
+    groups = np.array([f == q - 1 for f in range(q)], np.int64)  # the last part has a price of its own
+    rows = Rows(data.codes, np.zeros((1, 60), np.int64), data.n_bins, offset, groups, np.full(q, -1), 60)
+    as_python = mock.patch.object(whole_columns, "continues", whole_columns.continues.py_func)
+    with as_python:
+        whole, first = whole_columns.whole_columns.py_func(rows, np.ones(q, bool), q)
+    features = [c.feature for c in data.columns]
+    assert first.tolist() == [*(features.index(j) for j in range(3)), q - 1, q]
+    for w, (f, end) in enumerate(pairwise(first)):
+        assert (whole.offset[w], whole.bins[w]) == (offset[f], offset[end] - offset[f])
+        for part in range(f, end):
+            for t in range(data.n_bins[part] - 1):
+                left = whole.codes[w] <= offset[part] + t - offset[f]
+                np.testing.assert_array_equal(left, data.codes[part] <= t)
+    with as_python:
+        alone, first = whole_columns.whole_columns.py_func(rows, np.arange(q) % 2 == 0, q)
+    assert first.tolist() == list(range(q + 1))
+    np.testing.assert_array_equal(alone.codes, data.codes)
 
 
 def losses_of(tree, X, losses) -> float:

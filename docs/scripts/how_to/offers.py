@@ -3,7 +3,7 @@ Offers and treatments: people may refuse
 ========================================
 
 Some get a voucher and do not use it; others join without one. Those who take a treatment differ from those who do not,
-in ways that nobody recorded, and comparing them says little. What people were *offered* was given by chance: such a
+in ways that nobody recorded, and comparing them says little. *Offers* were given by chance: such a
 study's treatment is ``Offered``. Rewards are then learnt from the offers, for those who follow them.
 """
 

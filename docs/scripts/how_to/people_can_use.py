@@ -29,7 +29,7 @@ rule.plot(X=X)
 print(rule.certificate())
 
 # %%
-# What a rule must not look at is a confounder of the study: the models adjust for it, and the tree never sees it.
+# A column that is kept from a rule is a confounder of the study: the models adjust for it, and the tree never sees it.
 # Race is handled like this in all built-in studies.
 #
 # ``min_samples_per_treatment`` asks for so many people of every treatment in every leaf (hand the treatments over to

@@ -65,8 +65,9 @@ for depth in range(3):
 #     GridSearchCV(tree, {"max_depth": [0, 1, 2]}, cv=GroupKFold(5)).fit(X, Y, T=T, groups=family)
 #
 # ``propensity`` and ``sample_weight`` are requested in the same way. Arrays and frames with a row for every person are
-# split with the rows; mappings by treatment are passed on whole. What only a study says (costs, times to an event,
-# offers, strata) has no place in such a search: :func:`policytree.cross_val_policy_value` takes the study.
+# split with the rows; mappings by treatment are passed on whole. Costs, times to an
+# event, offers and strata, which only a study says, have no place in such a search:
+# :func:`policytree.cross_val_policy_value` takes the study.
 #
 # In a pipeline
 # -------------

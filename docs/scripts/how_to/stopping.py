@@ -25,7 +25,7 @@ print(f"best tree {tree.objective_value_:.4f}, no tree is above {tree.objective_
 print(heard[-1].message)
 
 # %%
-# What makes a search shorter: fewer levels; a price per leaf (``regularization``); fewer distinct values
+# These make a search shorter: fewer levels; a price per leaf (``regularization``); fewer distinct values
 # (``max_bins=64``; the proof is then for these thresholds, and the status says so); more threads (``n_jobs=-1``; the
 # tree does not depend on them).
 

@@ -22,7 +22,7 @@ print(found)
 print(found.candidates.loc[["always control", "always training", found.largest.name], ["gain", "lower"]].round(0))
 
 # %%
-# Without ``control``, gains are over the best single treatment, whichever it is. That is much to ask of so few people.
+# Without ``control``, gains are over the best single treatment, whichever it is. This is much to ask of so few people.
 
 print(surest_rule(model, study.replace(control=None), epsilon=0.1, random_state=0).statements()[0])
 

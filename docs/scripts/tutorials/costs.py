@@ -11,7 +11,7 @@ questions come later, with visits to the doctor as the example. The prices on th
 # %%
 # The price of a treatment
 # ------------------------
-# A place in the training costs 1,500 dollars, say. What counts is earnings less the price. Costs are in the unit of
+# A place in the training costs 1,500 dollars, say. Earnings less the price count. Costs are in the unit of
 # the outcome; they may differ by person (name a column). Your own table becomes a study by ``Study(table,
 # treatment="treat", outcome="re78", arm_costs={"training": 1500.0}, ...)``.
 

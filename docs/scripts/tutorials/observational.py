@@ -83,7 +83,7 @@ print(heterogeneity_test(study, fitted=rewards, random_state=0))
 
 # %%
 # The adjusted estimate is the larger one; the two intervals overlap. There is no
-# sign that quitting adds more to some people than to others. An honest study could stop here. What follows shows what
+# sign that quitting adds more to some people than to others. An honest study could stop here. The rest shows what
 # happens if one does not.
 #
 # A tree all the same
@@ -106,7 +106,7 @@ table = cross_val_policy_value(model, priced, n_repeats=2, random_state=0)  # tw
 print(table)
 
 # %%
-# The tree is not shown to be better than treating everybody alike. That agrees with the test above.
+# The tree is not shown to be better than treating everybody alike. This agrees with the test above.
 #
 # What if something was not measured?
 # -----------------------------------

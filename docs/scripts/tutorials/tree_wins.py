@@ -4,7 +4,7 @@ A trial in which a tree wins
 
 In :doc:`trial` one plan for everybody does as well as the best tree, and that is the usual result. This page shows the
 other one. No study that comes with a package has it, so the trial is simulated: 900 patients are randomised to two
-drugs and usual care. That has an advantage: the truth is known, and at the end the intervals are compared with it.
+drugs and usual care. This has an advantage: the truth is known, and at the end the intervals are compared with it.
 """
 
 # %%

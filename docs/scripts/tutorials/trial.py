@@ -22,7 +22,7 @@ The steps are the same for every trial:
 # randomised, and race, which a rule shall not look at. Households are *clusters*, for they were randomised as a whole
 # and their members are alike.
 #
-# Nobody in Seattle could get the 50% plan. What a plan does to people who cannot get it is not in the data, so
+# Nobody in Seattle could get the 50% plan. Its effect on people who cannot get it is not in the data, so
 # ``load_dataset`` leaves Seattle out.
 
 import pandas as pd
@@ -68,7 +68,7 @@ pd.concat([visits.groupby(site).mean().rename("mean visits"), share], axis=1).ro
 # given elsewhere. So the raw mean of the 50% plan is too high, that of the deductible too low. Two steps mend it:
 #
 # 1. **by site**: every row counts with one over the plan's share at its site, as if plans had been given in equal
-#    shares everywhere. That is the design of the trial, and needs no model.
+#    shares everywhere. This is the design of the trial, and needs no model.
 # 2. **adjusted**: the doubly robust mean also takes out what chance left: households of a plan that are a little
 #    older, or sicker. This is the value of "always" that plan.
 
@@ -118,7 +118,7 @@ steps.round(2)
 # zero says that these data do not tell the two apart. Means of the plans are nearly those of "adjusted" above: they
 # are averaged over five repetitions of the cross-fitting.
 #
-# On the rows that chose it the tree has 1.51 visits a year, on others 2.29. That is how optimistic a tree's own rows
+# On the rows that chose it the tree has 1.51 visits a year, on others 2.29. This is how optimistic a tree's own rows
 # are, and why no value of those rows is shown without a mark.
 #
 # Do effects differ between people at all? If they do not, every rule is noise.

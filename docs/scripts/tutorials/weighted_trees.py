@@ -3,7 +3,7 @@ Weighted sparse trees
 =====================
 
 Propensities and effects make *weights*, a solver finds the best tree of the weighted rows, *guesses* from a reference
-model narrow its search, and the *treatment regime* that comes out is judged by its *policy value*. That is the chain of
+model narrow its search, and the *treatment regime* that comes out is judged by its *policy value*. This is the chain of
 Behrouz, Lécuyer, Rudin and Seltzer (2022), "Fast optimization of weighted sparse decision trees for use in optimal
 treatment regimes and optimal policy design". The package has it piece by piece.
 

@@ -118,7 +118,7 @@ class Validation:
 
     @property
     def caution(self) -> str:
-        """What intervals of learnt rules lack, as a clause; "" where they cover as stated.
+        """Shortcoming of intervals of learnt rules, as a clause; "" where they cover as stated.
 
         One cross-fitting does not show how the rules of its folds depend on each other's rows
         (``benchmarks/results/coverage.md``). One treatment for everybody depends on no row.

@@ -80,7 +80,7 @@ class TransportSensitivity(Shown):
         if self.delta == 0.0:
             return f"{said}: no gain is shown, even if effects are those of the study."
         said += (
-            f". That would be undone if, at the same covariates, effects in the target were smaller by "
+            f". This would be undone if, at the same covariates, effects in the target were smaller by "
             f"{self.delta:.4g} than those in the study ({self.delta_of_estimate:.4g} for the estimate alone)"
         )
         if self.odds is not None:

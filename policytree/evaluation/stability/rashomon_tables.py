@@ -246,7 +246,7 @@ class NearTies(Shown):
             f"{self.max_depth}{thinned} {self._how_near()}."
         ]
         if self.truncated:
-            lines.append(f"What follows is said of the best {len(self.trees):,} of them.")
+            lines.append(f"The following is about the best {len(self.trees):,} of them.")
         lines.append(self._decided(unit))
         return (*lines, *map(self._exclusion, self.exclusions))
 

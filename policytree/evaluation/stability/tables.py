@@ -11,6 +11,7 @@ import pandas as pd
 
 from policytree.common.validation import check_count
 from policytree.data.views import Shown, as_text
+from policytree.evaluation.formatting import share_columns, text_frame
 from policytree.evaluation.stability.resamples import BOOTSTRAP, Split
 from policytree.exceptions import InputError, quoted
 from policytree.trees.text import format_threshold
@@ -306,11 +307,12 @@ class PolicyStability(Shown):
             lines.append(f"{len(self.failures)} more are left out, for {why}")
         lines += self.statements(unit=unit)
         if self.shown_splits:
-            lines += ["How often the splits of the rule to show recur:", _percent(self.shown_split_shares())]
+            splits = self.shown_split_shares()
+            lines += ["How often the splits of the rule to show recur:", text_frame(splits, share_columns(splits))]
         features = self.feature_shares()
-        features = features[features["anywhere"] > 0].head(n_features).drop(columns="standard_error")
+        features = features[features["anywhere"] > 0].head(n_features).drop(columns="standard_error").reset_index()
         if len(features):
-            lines += ["What trees ask about:", _percent(features.reset_index())]
+            lines += ["What trees ask about:", text_frame(features, share_columns(features))]
         return lines
 
     def statements(self, *, unit: str = "people") -> tuple[str, ...]:
@@ -337,14 +339,6 @@ def _edges(values: np.ndarray, n_ranges: int) -> np.ndarray:
     edges = np.unique(np.quantile(values, np.linspace(0, 1, n_ranges + 1)))
     above = np.nextafter(edges[-1], np.inf)
     return np.append(edges[:-1], above) if len(edges) > 1 else np.append(edges, above)
-
-
-def _percent(frame: pd.DataFrame) -> pd.DataFrame:
-    shown = frame.copy()
-    for column in shown.columns:
-        if shown[column].dtype.kind == "f":
-            shown[column] = [f"{value:.0%}" for value in shown[column]]
-    return shown
 
 
 def fragile_text(share: float, given: str) -> str:

@@ -31,7 +31,7 @@ def depth_section(material: Material) -> Section | None:
         "depths",
         data,
         f"Gain of trees over one treatment for all, by depth: {shown}.",
-        "What deeper trees gain on rows that they were not learnt from, with standard errors. Blue: chosen.",
+        "Gains of deeper trees on rows that they were not learnt from, with standard errors. Blue: chosen.",
     )
     judged = "the rewards"
     if material.learnt_from:

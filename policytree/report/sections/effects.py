@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from policytree.evaluation.formatting import BOUNDS, NUMBER, Columns, decimals, p_text, rows_text
@@ -42,7 +44,7 @@ def heterogeneity_section(material: Material) -> Section:
         "predicted effect of": "{treatment} - {baseline}", "slope": "{slope:.2f}", "std. error": "{slope_error:.2f}",
         "p (Holm)": lambda row: p_text(row["slope_p_adjusted"]),
     }  # fmt: skip
-    told = {"baseline": test.baseline, "digits": decimals(test.table["standard_error"])}
+    told: dict[str, Any] = {"baseline": test.baseline, "digits": decimals(test.table["standard_error"])}
     caption = f"Average effects{material.of_whom}, by {_of_all(test.n, material)}"
     of_slopes = f"Slopes of observed effects on predicted ones, by {test.n:,} rows"
     tables = (
@@ -153,7 +155,7 @@ def _curve(curve: QiniCurve, material: Material) -> list[Block]:
     ylabel = f"gain over {curve.baseline} for all, {_measured(material)}"
     data = {"lines": lines, "xlabel": "budget per person", "ylabel": ylabel}
     words = f"Targeted: those first who are predicted to gain most for the money. Budgets are per person.{by_lot}"
-    return [*_sentences(str(curve)), Picture("curves", data, f"What every budget buys. {curve}"), Words(words)]
+    return [*_sentences(str(curve)), Picture("curves", data, f"Gain of every budget. {curve}"), Words(words)]
 
 
 def _measured(material: Material) -> str:

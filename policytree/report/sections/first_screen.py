@@ -94,7 +94,7 @@ def _strength(told: Told) -> list[Words]:
 
 
 def _coverage(told: Told) -> list[str]:
-    """What the proposal's intervals lack: those of a learnt rule, and of no other."""
+    """Shortcoming of the proposal's intervals: those of a learnt rule, and of no other."""
     return [told.coverage] if told.coverage and told.verdict.use_tree else []
 
 

@@ -38,10 +38,10 @@ ESTIMANDS = {
 ASSUMED = (
     "Effects of {treatment} rest on two assumptions beside offers by chance, which no data can show. Exclusion: an "
     "offer bears on {outcome} only through {treatment}. Monotonicity: nobody takes {treatment} because it was not "
-    "offered, or leaves it because it was. What offers bring (intention to treat) needs neither."
+    "offered, or leaves it because it was. Effects of offers (intention to treat) need neither."
 )
 NO_RULE = (
-    "What to offer whom was not computed: pass the result of offer_rule, or say what offers and takers cost, by "
+    "No rule of offers was computed: pass the result of offer_rule, or say what offers and takers cost, by "
     "offer_costs= and treatment_cost=."
 )
 MOST_COVARIATES = 20  # in the table of compliers: those who differ most

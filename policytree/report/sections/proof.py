@@ -32,7 +32,7 @@ SCOPE = {
     Status.OPTIMAL_GIVEN_GUESSES: "The proof is about these rows, the rewards estimated for them and what was guessed: "
     "no allowed tree within the guesses has a better objective.",
 }
-BOUNDED = "What is proved is the bound: on these rows and rewards no allowed tree has an objective better than it."
+BOUNDED = "Only the bound is proved: on these rows and rewards no allowed tree has an objective better than it."
 PROVED = {Status.OPTIMAL: "proved", Status.OPTIMAL_GIVEN_GUESSES: "proved within what was guessed"}
 ATHEY_WAGER = "Athey S, Wager S (2021). Policy learning with observational data. Econometrica 89(1), 133-161."
 ZHOU = (
@@ -182,8 +182,8 @@ def _by_offers(material: Material, cite) -> list[str]:
     )
     folds = f"{rewards.cv}-fold " if isinstance(rewards.cv, int | np.integer) else ""
     said = [
-        f"What people were offered ({offers}) served as an instrument for the treatment that they took {cite(IMBENS)}: "
-        f"offers are taken to bear on the outcome only through {second} (exclusion), and to keep nobody from what they "
+        f"Offers ({offers}) served as an instrument for the treatment that people took {cite(IMBENS)}: "
+        f"they are taken to bear on the outcome only through {second} (exclusion), and to keep nobody from what they "
         "bring others to (monotonicity)."
     ]
     if rewards.estimand == COMPLIERS:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.features import shown
-from policytree.evaluation.formatting import Columns, decimals, interval_text, of_column, records
+from policytree.evaluation.formatting import Columns, decimals, interval_text, of_column, records, share_columns
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
 from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.evaluation.stability.rashomon_tables import NearTies
@@ -35,8 +35,8 @@ OFFERS = (
 )
 BY_COVARIATES = "Offers are taken to be as good as random given the covariates and confounders named above. "
 COMPLETE = " and outcomes are not missing."
-CENSORED = ". What hides behind censoring is another matter, see Time to event."
-MISSING = ". What hides behind missing outcomes is another matter, see Missing outcomes."
+CENSORED = ". Hidden causes of censoring are another matter, see Time to event."
+MISSING = ". Hidden causes of missing outcomes are another matter, see Missing outcomes."
 ESTIMATED = (
     "Everything here assumes that, given the covariates and confounders named above, treatment was as good as random. "
     "No data can show that. How strong a hidden confounder would have to be was not computed: pass the results of "
@@ -119,8 +119,7 @@ def _stability(material: Material, stability: PolicyStability) -> list[Block]:
         if stability.shown_splits == splits_of(material.model.tree_):
             tree = material.tree  # as the page shows it elsewhere
             frame["split"] = [split_label(tree, int(node), missing=False) for node in np.flatnonzero(~tree.is_leaf)]
-        columns = {name: f"{{{name}{':.0%}' if dtype.kind == 'f' else '}'}" for name, dtype in frame.dtypes.items()}
-        blocks.append(Table.of(frame, columns, "How often the splits of this tree recur"))
+        blocks.append(Table.of(frame, share_columns(frame), "How often the splits of this tree recur"))
     features = stability.feature_shares()[["anywhere"]]
     features = _called(features[features["anywhere"] > 0], material)
     if len(features):

@@ -34,7 +34,7 @@ ASSUMED = (
     "Curves and means as observed assume that censoring is unrelated to the event within each arm. Rewards, and so the "
     "values of rules, assume it only among people with the same covariates. No data can show either."
 )
-LATER = " What happens after the horizon does not count."
+LATER = " Time after the horizon does not count."
 
 
 def survival_section(material: Material) -> Section | None:
@@ -176,8 +176,8 @@ def _by_leaf(material: Material) -> list[Block]:
         "observed and unadjusted: they may differ in more than their treatment. "
     )
     words += (
-        "The picture of every leaf has the treatment that it recommends in bold. What leaves are worth, adjusted and "
-        "with intervals for all leaves at once, stands under Policy tree."
+        "The picture of every leaf has the treatment that it recommends in bold. Values of leaves, adjusted and "
+        "with intervals for all leaves at once, stand under Policy tree."
         if honest is not None
         else "These rows chose the tree, which flatters its leaves, so that there are no errors and no intervals."
     )

@@ -14,9 +14,9 @@ TABLES = ("columns", "balance")
 ABOUT = (
     "Values, differences, leaves and the tree are about the people of the target, not about those of the study. "
     "Effects were learnt from the study; its residuals are weighted by the odds of being of the target, given the "
-    "covariates. That is right if the outcome models are, or if the odds and the propensities are, provided that "
-    "people with the same covariates have the same effects in both. No data of the study can show that. What people "
-    "got, and how it went, is told of the study alone; the status quo is what the study's way of assigning treatments "
+    "covariates. This is right if the outcome models are, or if the odds and the propensities are, provided that "
+    "people with the same covariates have the same effects in both. No data of the study can show that. Treatments "
+    "and outcomes are told of the study alone; the status quo is what the study's way of assigning treatments "
     "would bring in the target. Where rows and their shares stand in the tree, they are of both."
 )
 

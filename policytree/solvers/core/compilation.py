@@ -29,7 +29,7 @@ from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
 from policytree.solvers.kernels.depth_three.sweep_tables import make_tables, relaxed_rules
 from policytree.solvers.kernels.depth_two.binary_pairs import FEWEST
 from policytree.solvers.kernels.depth_two.interval_dp import add_leaf, best_intervals, useful_ends
-from policytree.solvers.kernels.depth_two.long_pairs import long_pairs
+from policytree.solvers.kernels.depth_two.long_pairs import long_pairs, long_parts
 from policytree.solvers.kernels.depth_two.pair_tables import ROOM, ROOM_OF_PLANES
 from policytree.solvers.kernels.depth_two.similarity_bounds import choose_cut
 from policytree.solvers.kernels.depth_two.solve import short_pairs
@@ -59,6 +59,7 @@ ALWAYS = (*MERGING, *EXACT_SUMS, node_sums, best_one_split)
 # A node of depth two; the same where a feature is long; the search below the root, at depth three and more.
 TWO_LEVELS = (short_pairs,)
 LONG = (long_pairs,)
+LONG_PARTS = (long_parts,)  # in place of these, where whole problems of depth two have columns in parts
 GROUPINGS = (best_first_grouping,)  # of levels, beside the terminal solver
 RELAXED = (relaxed_rules,)  # where leaves must have so many rows
 DEEPER = (
@@ -104,7 +105,7 @@ CODES = ("uint8", "uint16")
 # is divided finely. The process that needs the search over subsets compiles it, since helpers do not know its version
 # when they start.
 LONGEST_FIRST = (
-    search_subsets, long_pairs, short_pairs, *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, sweep, make_tables,
+    search_subsets, long_parts, long_pairs, short_pairs, *SWEEPS_IN_LANES, *SWEEPS_COUNTED, *SWEEPS, sweep, make_tables,
     take_intervals, sweep_next, enter, move_inner, inherited_deep_bound, take_side, open_feature, push_child,
     choose_near, choose_cut, run_stack, advance,
 )  # fmt: skip
@@ -164,10 +165,10 @@ def width_of(problem: Problem) -> str:
     return width if width in WIDTHS else "uint16"
 
 
-def terminal_kernels(bins: np.ndarray, signed: bool) -> Needed:
-    """Kernels that solve nodes of depth two, without minima of leaves."""
+def terminal_kernels(bins: np.ndarray, signed: bool, in_parts: bool = False) -> Needed:
+    """Kernels that solve problems of depth two, without minima of leaves."""
     kind = SPECIAL if are_special(bins, signed) else PLAIN
-    return [(TWO_LEVELS, kind)] + [(LONG, "")] * is_long(bins, signed)
+    return [(TWO_LEVELS, kind)] + [(LONG_PARTS if in_parts else LONG, "")] * is_long(bins, signed)
 
 
 def sweeping_kernels(problem: Problem, short: bool, gates: SizeGates = GATES) -> Needed:
@@ -197,7 +198,8 @@ def all_kernels() -> Needed:
     )
     streamed = [pair for codes in CODES for pair in streamed_kernels(codes)]
     gaps = [(GAPS, codes) for codes in WIDTHS]
-    return [(ALWAYS, ""), *gaps, *tables, (LONG, ""), *blocks, *SUBSET_KERNELS, (by_address + rest, ""), *streamed]
+    long = (LONG + LONG_PARTS, "")
+    return [(ALWAYS, ""), *gaps, *tables, long, *blocks, *SUBSET_KERNELS, (by_address + rest, ""), *streamed]
 
 
 def streamed_kernels(codes: str) -> Needed:

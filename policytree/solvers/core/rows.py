@@ -36,7 +36,7 @@ from policytree.solvers.kernels.depth_first.inherited_bounds import inherited_de
 from policytree.solvers.kernels.depth_first.node_bounds import take_intervals
 from policytree.solvers.kernels.depth_three.sweep_side import SWEEPING_KERNELS
 from policytree.solvers.kernels.depth_three.sweep_tables import relaxed_rules
-from policytree.solvers.kernels.depth_two.long_pairs import long_pairs
+from policytree.solvers.kernels.depth_two.long_pairs import long_pairs, long_parts
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, short_pairs
 
 #: Kernels that are called by address, and their places in the control array.
@@ -53,12 +53,14 @@ class Node:
     """Some rows and the rules of the tree they are for, as every kernel takes them.
 
     ``special``: 1 if features may be two-valued or long, None if tables are all that is needed; with columns of levels,
-    which stand last, one more for each of them (kernels/depth_two/solve.py).
+    which stand last, one more for each of them (kernels/depth_two/solve.py). ``in_parts``: whether columns are parts of
+    one feature.
     """
 
     rows: Rows
     rules: Rules
     special: int | None
+    in_parts: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -201,6 +203,7 @@ def prepare(problem: Problem, fixed: FixedPoint, merge: bool, special: bool = Tr
             loose=gates.loose_minimum,
         ),
         1 + len(data.levels) if special else None,
+        data.in_parts,
     )
 
 
@@ -227,7 +230,8 @@ def depth_two(node: Node, leaves: int, control: np.ndarray) -> tuple[Found, bool
     first = FirstSplits(*np.empty((2, len(node.bins)), np.int64))
     best, finished, any_long, work = short_pairs(node.rows, node.rules, leaves, first, control, node.special)
     if finished and any_long:
-        best, _, finished = long_pairs(node.rows, node.rules, leaves, first, work, best, INF, control)
+        search = long_parts if node.in_parts else long_pairs
+        best, _, finished = search(node.rows, node.rules, leaves, first, work, best, INF, control)
     return best, finished, first
 
 

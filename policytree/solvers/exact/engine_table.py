@@ -178,23 +178,25 @@ class EngineLine:
 def _terminal_kernels(case: Case) -> Needed:
     problem = case.problem
     counted = problem.min_leaf > 1 or problem.min_leaf_per_arm > 0
-    return terminal_kernels(problem.data.n_bins, is_signed(problem)) + [(RELAXED, "")] * counted
+    data = problem.data
+    return terminal_kernels(data.n_bins, is_signed(problem), data.in_parts) + [(RELAXED, "")] * counted
 
 
 def _kernels_of_levels(case: Case) -> Needed:
     """Where leaves may be too small, groupings may have to become columns."""
     problem, data = case.problem, case.problem.data
-    needed: Needed = [(TWO_LEVELS, SPECIAL), (GROUPINGS, "")] + [(LONG, "")] * is_long(data.n_bins, True)
+    needed: Needed = [(TWO_LEVELS, SPECIAL), (GROUPINGS, ""), *terminal_kernels(data.n_bins, True, data.in_parts)[1:]]
     if problem.min_leaf > 1 or problem.min_leaf_per_arm > 0:
         groupings = sum(2 ** (levels.n_levels - 1) - 1 for levels in data.levels)
         bins = np.append(data.n_bins[: data.n_ordered], np.full(groupings, 2))
-        needed += [*terminal_kernels(bins, False), (RELAXED, "")]
+        needed += [*terminal_kernels(bins, False, data.in_parts), (RELAXED, "")]
     return needed
 
 
 def _deeper_kernels(case: Case) -> Needed:
     sweeps = sweeping_kernels(case.problem, case.short, case.gates)
-    return [(DEEPER, case.kind), *sweeps, *[(FROM_DEPTH_FOUR, "")] * (case.depth > 3)]
+    long = [(LONG, "")] * is_long(case.problem.data.n_bins, is_signed(case.problem))
+    return [(DEEPER, case.kind), *long, *sweeps, *[(FROM_DEPTH_FOUR, "")] * (case.depth > 3)]
 
 
 def _row_duals_apply(case: Case) -> bool:

@@ -71,8 +71,8 @@ class Ahead:
     depth : int
         Of the trees that are searched next.
     proved : int
-        Trees down to this depth are proved to be no better than the incumbent. It may be less than ``depth - 1``: a
-        search that hopes for nothing from a depth begins with the next one.
+        Trees down to this depth are proved to be no better than the incumbent. It may be less than ``depth - 1``,
+        since a depth that could bound nothing is left out.
     seconds : float
         What that search may take, in seconds of work.
     """

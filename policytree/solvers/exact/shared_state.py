@@ -23,7 +23,7 @@ RAISED_BY_SUBSETS, CLOSED_BY_PAIRS, GENERATED_ROWS, STARTED = (
 
 
 class SharedState(SearchState):
-    """What the engines of one search share.
+    """State that the engines of one search share.
 
     Attributes
     ----------

@@ -4,7 +4,7 @@
     depth_two      the terminal solver: the best tree of depth two from tables over pairs of features.
     level_groups   depth two where the first split divides the levels of a category at will.
     depth_three    depth two on both sides of many root cuts at once.
-    depth_first    Branch and bound above depth three.
+    depth_first    branch and bound from depth three on, above these sweeps.
     binary         the same for columns of two values, from blocks of pair sums.
     conflicts      lower bounds from pairs of rows that want different actions.
     subsets        dynamic programming over subsets of rows, for two kinds of leaf costs.
@@ -18,10 +18,7 @@ A kernel calls kernels of its own file, of files before it in its package, and o
 ``precompiled.py`` what a wheel holds of them, ``sharing.py`` how processes share the work of compiling,
 ``helping.py`` how a process has others compile for it, and ``quick_numba.py`` what is left out of numba's own work.
 
-A new bound goes where its kind is: of cuts of one feature into depth_two/similarity_bounds, of the cuts on either side
-of them into depth_first/inherited_bounds, of a whole node into depth_first/node_bounds, of sets of rows met before into
-depth_first/cache. The searches by blocks, over subsets and over boxes have their own in binary/search, subsets/search
-and pricing/max_box; bounds of the whole problem are Python's (``exact/bounds``, ``exact/direct``).
+CONTRIBUTING's recipe "A bound" says which file a new bound goes to; those of the whole problem are in ``exact/bounds``.
 """
 
 #: The packages, each after those that it imports.

@@ -14,6 +14,7 @@
     plane_tiles          the same for such rows
     solve                the best tree of depth two from tables
     open_cuts            the cuts of a long feature that no bound has refuted
+    whole_columns        columns of codes that continue each other, as one column
     long_pairs           the best tree of depth two with long features
 
 A kernel calls kernels of its own file and of files before it, and of packages before this one.
@@ -35,5 +36,6 @@ ORDER = (
     "plane_tiles",
     "solve",
     "open_cuts",
+    "whole_columns",
     "long_pairs",
 )

@@ -2,7 +2,8 @@
 
 32 cuts of the feature are solved at a time, side by side in one pass over sorted rows (tiles.py; for more than two
 actions or counted rows plane_tiles.py, and class_tiles.py where most losses are zero). Cuts between them are refuted by
-similarity bounds (open_cuts.py), until no cut is left.
+similarity bounds (open_cuts.py), until no cut is left. Columns that are parts of one feature are searched as one where
+whole problems have depth two (whole_columns.py).
 
 Cost: rounds x features x n; three or four rounds are usual.
 Symbols: see base/layout.py.
@@ -34,16 +35,26 @@ from policytree.solvers.kernels.depth_two.plane_tiles import (
 from policytree.solvers.kernels.depth_two.similarity_bounds import cumulate_values, row_values
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, PairWork, short_pairs
 from policytree.solvers.kernels.depth_two.tiles import TILE, make_tiles, scan_tiles
+from policytree.solvers.kernels.depth_two.whole_columns import (
+    as_one,
+    as_parts,
+    keep_first,
+    no_first_splits,
+    whole_columns,
+    work_of_whole,
+)
 
 
 @kernel
-def room_for_cuts(rows, rules, long, limit):
-    """Empty lists of live cuts of all long features, with what rows may come to, and of chosen ones."""
+def room_for_cuts(rows, values, long, limit):
+    """Empty lists of live cuts of all long features, with what rows may come to, and of chosen ones.
+
+    ``values``: see :func:`~policytree.solvers.kernels.depth_two.similarity_bounds.row_values`.
+    """
     p = len(rows.bins)
     S = rows.offset[p]
     bounds = Bounds(np.empty(S, np.int64), np.empty(S, np.int64), np.empty(S, np.int64), np.empty(S, np.int64))
     live = LiveCuts(np.empty(S, np.int32), bounds, np.full(p, -1, np.int64), np.full(p, INF, np.int64))
-    values = row_values(rows, rules, 1)
     for f in range(p):
         if long[f]:
             cumulate_values(rows.codes[f], rows.bins[f], rows.n, values, bounds, rows.offset[f])
@@ -196,13 +207,11 @@ def worth_proving(best, enough):
     return enough + (best - enough) // 4 * 3
 
 
-@kernel(takes=(Rows, Rules, i8, FirstSplits, PairWork, Found, i8, long_1d), separate=True)
-def long_pairs(rows, rules, leaves, first, work, best, enough, control):
-    """Best tree of depth two, given the best whose first feature is not long (see :func:`short_pairs`).
+@kernel
+def long_columns(rows, rules, leaves, first, work, best, enough, control, parts, values):
+    """:func:`long_pairs` for columns as one, of the given ``parts``; ``values``: see :func:`room_for_cuts`.
 
-    Cuts whose bound is ``enough`` are not looked into. Returns the best tree found, a bound of all trees, and whether
-    the search was finished: False if stopped. The bound is the tree's value, or at least ``enough``; then the tree may
-    cost less than its value.
+    ``work.own`` has no splits by the feature of the first split: tiles see these as well.
     """
     bins, offset = rows.bins, rows.offset
     p, n, J = len(bins), rows.n, max(rules.prices, 1)
@@ -211,11 +220,11 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
     limit = TILE
     slack = rounding_range(work.rounded, n)
     at = J * offset[p]
-    live, chosen = room_for_cuts(rows, rules, work.long, limit)
+    live, chosen = room_for_cuts(rows, values, work.long, limit)
     segment = np.empty(len(work.own.low), np.uint8)
     kind = np.zeros(n, np.uint8)
     x = np.empty(n, np.uint8)
-    tiles = make_tiles(rows, work.rounded.planes[0], work.long, J if signed else 0)
+    tiles = make_tiles(rows, parts, work.rounded.planes[0], work.long, J if signed else 0)
     dense = not signed and planes_pay(work.rounded, rules, n)
     planes = make_plane_tiles(rows, rules, work.rounded, work.long, dense)
     classes = make_class_tiles(rows, rules, work.rounded, work.long, not signed and not dense)
@@ -224,9 +233,6 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
         step = tiles.kinds
         for i in range(n):
             kind[i] = work.rounded.planes[0, i] - tiles.lightest
-    for b in range(len(work.own.low)):
-        work.own.low[b] = INF  # tiles see the splits by the feature itself as well
-        work.own.high[b] = INF
     best_wanted = work.wanted[2 * p :]
     near = NearSeconds(work.seconds, (slack >> work.rounded.shift) + 1 if slack > 0 else 0)
     low = best.value  # and above it, where rounding leaves open what the best tree costs
@@ -275,6 +281,37 @@ def long_pairs(rows, rules, leaves, first, work, best, enough, control):
         paid = work.sums.charges[rows.groups[f], offset[f + 1] - 1]
         bound = min(bound, live.dropped[f] + paid)
     return best, bound, True
+
+
+@kernel(takes=(Rows, Rules, i8, FirstSplits, PairWork, Found, i8, long_1d), separate=True)
+def long_pairs(rows, rules, leaves, first, work, best, enough, control):
+    """Best tree of depth two, given the best whose first feature is not long (see :func:`short_pairs`).
+
+    Cuts whose bound is ``enough`` are not looked into. Returns the best tree found, a bound of all trees, and whether
+    the search was finished: False if stopped. The bound is the tree's value, or at least ``enough``; then the tree may
+    cost less than its value.
+    """
+    for b in range(len(work.own.low)):
+        work.own.low[b] = INF
+        work.own.high[b] = INF
+    each = np.arange(len(rows.bins) + 1)
+    return long_columns(rows, rules, leaves, first, work, best, enough, control, each, row_values(rows, rules, 1))
+
+
+@kernel(takes=(Rows, Rules, i8, FirstSplits, PairWork, Found, i8, long_1d), separate=True)
+def long_parts(rows, rules, leaves, first, work, best, enough, control):
+    """:func:`long_pairs` where columns are parts of one feature: they are searched as one."""
+    values = row_values(rows, rules, 1)
+    whole, parts = whole_columns(rows, work.long, work.ordered)
+    work = work_of_whole(rows, rules, whole, parts, work)
+    own = no_first_splits(len(whole.bins))
+    best = as_one(rows, whole, parts, best)
+    found, bound, finished = long_columns(whole, rules, leaves, own, work, best, enough, control, parts, values)
+    keep_first(rows, whole, own, first)
+    if found.feature >= 0:
+        f, t = as_parts(rows, whole, found.feature, found.cut)
+        found = Found(found.value, f, t)
+    return found, bound, finished
 
 
 @kernel(separate=True)

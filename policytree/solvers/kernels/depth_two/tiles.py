@@ -173,11 +173,13 @@ def few_runs(losses):
 
 
 @kernel
-def join_runs(c, B, n, losses, starts, o):
+def join_runs(c, B, once, losses, starts, o):
     """Join codes whose rows all have losses of one sign: a cut between them is no better than one at an end of the run.
 
     ``starts`` of a feature with the codes c, from ``o`` on, become those of the runs; returns how many there are.
+    ``once``: whether every code has one row; ``starts`` are not known then.
     """
+    n = len(losses)  # codes may be longer
     signs = np.zeros(B, np.int8)  # 1: losses above 0; 2: below; 3: both
     for i in range(n):
         signs[c[i]] |= (losses[i] > 0) + 2 * (losses[i] < 0)
@@ -188,7 +190,7 @@ def join_runs(c, B, n, losses, starts, o):
         if b > 0 and together != 3:
             sign = together
             continue
-        starts[o + runs] = b if n == B else starts[o + b]
+        starts[o + runs] = b if once else starts[o + b]
         sign = signs[b]
         runs += 1
     starts[o + runs] = n
@@ -196,8 +198,19 @@ def join_runs(c, B, n, losses, starts, o):
 
 
 @kernel(borrows=True)
-def sort_rows(rows, losses, large, tiles):
-    """Put the rows, and their losses, in the order of every long feature."""
+def drop_empty(B, starts, o):
+    """Drop codes without rows from the starts of B codes, from ``o`` on; returns how many are left."""
+    k = o
+    for t in range(o, o + B):
+        starts[k] = starts[t]
+        k += starts[t + 1] > starts[t]
+    starts[k] = starts[o + B]
+    return k - o
+
+
+@kernel(borrows=True)
+def sort_rows(rows, parts, losses, large, tiles):
+    """Put the rows, and their losses, in the order of every long feature, of the given ``parts``."""
     n, order, starts = rows.n, tiles.order, tiles.starts
     joins = few_runs(losses)
     for f in range(len(rows.bins)):
@@ -206,7 +219,9 @@ def sort_rows(rows, losses, large, tiles):
         c = rows.codes[f]
         B = rows.bins[f]
         o = rows.offset[f] + f
-        if n == B:  # every code once
+        seams = parts[f + 1] - parts[f] - 1  # codes without rows
+        once = n == B and seams == 0
+        if once:
             for i in range(n):
                 order[f * n + np.int64(c[i])] = i
         else:
@@ -223,7 +238,10 @@ def sort_rows(rows, losses, large, tiles):
             for t in range(o + B, o, -1):
                 starts[t] = starts[t - 1]
             starts[o] = 0
-        tiles.groups[f] = join_runs(c, B, n, losses, starts, o) if joins else B
+        if joins:
+            tiles.groups[f] = join_runs(c, B, once, losses, starts, o)
+        else:
+            tiles.groups[f] = drop_empty(B, starts, o) if seams > 0 else B
         if len(tiles.weights) > 0:
             for i in range(f * n, (f + 1) * n):
                 tiles.weights[i] = losses[order[i]]
@@ -248,8 +266,8 @@ def fill_masks(tiles):
 
 
 @kernel(separate=True)
-def make_tiles(rows, losses, large, n_prices):
-    """Prepare tiles: rows in order, masks, tables of the losses if these are few."""
+def make_tiles(rows, parts, losses, large, n_prices):
+    """Prepare tiles: rows in order, masks, tables of the losses if these are few; ``parts``: see whole_columns.py."""
     n, p = rows.n, len(rows.bins)
     lightest, kinds, short = few_weights(losses)
     ordered = p * n if n_prices > 0 else 0  # no tiles are asked for
@@ -269,7 +287,7 @@ def make_tiles(rows, losses, large, n_prices):
     )
     if n_prices == 0:
         return tiles
-    sort_rows(rows, losses, large, tiles)
+    sort_rows(rows, parts, losses, large, tiles)
     fill_masks(tiles)
     return tiles
 
