@@ -71,7 +71,7 @@ def test_a_tree_must_gain_more_than_its_standard_error_over_one_treatment_for_al
 
 @pytest.mark.slow
 def test_without_effects_hardly_a_tree_is_chosen():
-    """``benchmarks/depth_choice.py`` counts by the hundred; 25 have more than 7 once in a thousand times."""
+    """``benchmarks/depth_choice.py`` counts by the hundred; 25 have more than 8 once in a thousand times."""
     chosen = []
     for seed in range(25):
         X, rewards, _ = exclusive_or(300, 100 + seed, gain=0.0)
