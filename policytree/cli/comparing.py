@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from policytree.estimators.policy import PolicyTree
-    from policytree.evaluation.formatting import Columns
+    from policytree.evaluation.formatting import Form
     from policytree.report.content import Section
     from policytree.study.study import Study
 
@@ -157,7 +157,7 @@ def _section(
     from policytree.report.content import Facts, Section, Table, Words
     from policytree.trees.text import format_number
 
-    columns: Columns = {
+    columns: dict[str, Form] = {
         "solver": "{solver}", "objective": lambda row: format_number(row["objective"]),
         "gap": lambda row: format_number(row["gap"], 3), "seconds": lambda row: format_number(row["seconds"], 2),
         "leaves": "{leaves}", "status": "{status}",

@@ -16,7 +16,7 @@ from policytree.common.typing import Column, Table
 from policytree.common.validation import check_level, group_codes, weights
 from policytree.data.views import Shown
 from policytree.evaluation.estimates import Estimate, influence_estimate, mean_estimate
-from policytree.evaluation.formatting import Columns, decimals, estimated, interval_text, p_text, size_text, text_frame
+from policytree.evaluation.formatting import Form, decimals, estimated, interval_text, p_text, size_text, text_frame
 from policytree.evaluation.inputs import fitted_by_offers
 from policytree.weighting.cluster_robust import covariance_of_means
 from policytree.weighting.covariates import Covariates
@@ -173,7 +173,7 @@ class InstrumentSummary(Shown):
 
     def _offer_table(self, digits: int) -> pd.DataFrame:
         """The table of offers: estimates with their intervals."""
-        columns: Columns = {
+        columns: dict[str, Form] = {
             "share of rows": "{share:.1%}", "uptake": ("", estimated("uptake", digits=3)),
             "outcome": ("", estimated("outcome")), "outcome change": ("", estimated("outcome_change")),
         }  # fmt: skip

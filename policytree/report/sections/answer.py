@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from policytree.evaluation.formatting import Columns
+from policytree.evaluation.formatting import Form
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.instruments.offer_rule import OfferRule
 from policytree.evaluation.leaves.honest import HonestLeaves
@@ -89,7 +89,7 @@ def _facts(material: Material) -> list[Block]:
 
 def gates_table(gates: Sequence[Gate]) -> Table:
     """Tabulate every gate of a verdict, those that it passed too."""
-    columns: Columns = {
+    columns: dict[str, Form] = {
         "check": "{name}", "state": "{state}",
         "what was found": lambda gate: f"{capitalised(gate['reason'])}. {gate['remedy']}".rstrip(),
     }  # fmt: skip

@@ -107,7 +107,7 @@ def means_table(study: Described, rewards: Any, rows: np.ndarray | None = None) 
     seen = study.assigned if rows is None else study.assigned.rows(rows)
     known = _by_chance(study, rewards) == KNOWN
     means = arm_means(seen, _assigned_rewards(rewards), rewards.propensity_.to_numpy() if known else None)
-    rows = [
+    lines = [
         {"arm": m.label, "rows": m.n, "observed": m.observed, "estimated": m.estimated,
          "difference": m.difference.value, "z": m.z}
         for m in means
@@ -118,4 +118,4 @@ def means_table(study: Described, rewards: Any, rows: np.ndarray | None = None) 
     }  # fmt: skip
     weighed = ", weighted by one over the known probabilities" if known else ""
     caption = f"{capitalised(study.mean_outcome)} as observed{weighed}, and for everybody by the rewards"
-    return Table.of(rows, columns, caption, digits=decimals(m.difference.standard_error for m in means))
+    return Table.of(lines, columns, caption, digits=decimals(m.difference.standard_error for m in means))

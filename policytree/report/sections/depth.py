@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policytree.evaluation.formatting import NUMBER, Columns, decimals
+from policytree.evaluation.formatting import NUMBER, Form, decimals
 from policytree.report.content import Picture, Section, Table, Words
 from policytree.report.material import Material
 
@@ -14,7 +14,7 @@ def depth_section(material: Material) -> Section | None:
         return None
     table, study = choice.table, material.study
     digits = decimals(table["standard_error"])
-    columns: Columns = {
+    columns: dict[str, Form] = {
         "depth": lambda row: f"{row['max_depth']}{'' if row['max_depth'] else ' (one treatment for all)'}",
         "leaves, mean": "{n_leaves:.1f}", study.value: NUMBER, "gain": "{gain:+,.{digits}f}",
         "std. error": "{standard_error:,.{digits}f}",

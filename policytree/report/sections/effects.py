@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from policytree.evaluation.formatting import BOUNDS, NUMBER, Columns, decimals, p_text, rows_text
+from policytree.evaluation.formatting import BOUNDS, NUMBER, Form, decimals, p_text, rows_text
 from policytree.evaluation.heterogeneity.global_tests import HeterogeneityTest
 from policytree.evaluation.targeting.budget_path import BudgetPath
 from policytree.evaluation.targeting.qini import QiniCurve
@@ -36,11 +36,11 @@ def heterogeneity_section(material: Material) -> Section:
     if test is None:
         words = NO_TEST if material.study.by_offers else NOT_TESTED
         return Section("heterogeneity", HETEROGENEITY, (Words(words),))
-    average: Columns = {
+    average: dict[str, Form] = {
         "effect of": "{treatment} - {baseline}", "average": "{effect:+,.{digits}f}",
         "std. error": "{standard_error:,.{digits}f}",
     }  # fmt: skip
-    slope: Columns = {
+    slope: dict[str, Form] = {
         "predicted effect of": "{treatment} - {baseline}", "slope": "{slope:.2f}", "std. error": "{slope_error:.2f}",
         "p (Holm)": lambda row: p_text(row["slope_p_adjusted"]),
     }  # fmt: skip

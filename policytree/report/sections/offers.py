@@ -9,7 +9,7 @@ import numpy as np
 
 from policytree.evaluation.formatting import (
     BOUNDS,
-    Columns,
+    Form,
     bounds_text,
     cell,
     decimals,
@@ -73,7 +73,7 @@ def _offers_table(material: Material, found: InstrumentSummary) -> Table:
     offers, study = found.offers, material.study
     level = f"{100 * found.effect.level:g}% intervals"
     of_effect = decimals(offers["effect_error"].dropna())
-    columns: Columns = {
+    columns: dict[str, Form] = {
         "offer": "{offer}", "share of rows": "{share:.1%}", f"take {found.treatment}": _uptake,
         study.mean_outcome: estimated("outcome"),
         f"change over {found.base_offer}": estimated("outcome_change", "+"),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.evaluation.estimates import Estimate, mean_estimate
-from policytree.evaluation.formatting import Columns, decimals
+from policytree.evaluation.formatting import Form, decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.described import Described
 from policytree.weighting.study_data import StudyData
@@ -110,7 +110,7 @@ def _offers(study: Described) -> tuple[Table, ...]:
     assert seen.took is not None, "arms are offers"
     taken = _means(seen, seen.took)
     rows = _rows(seen).assign(uptake=[e.value for e in taken], uptake_error=[e.standard_error for e in taken])
-    columns: Columns = {
+    columns: dict[str, Form] = {
         "offer": "{arm}", "rows": "{rows:,}", "share": "{share:.1%}",
         f"take {study.seen.treatments[1]!s}": ("{uptake:.3f}", " ({uptake_error:.3f})"),
         study.mean_outcome: ("{mean:,.{digits}f}", " ({standard_error:,.{digits}f})"),

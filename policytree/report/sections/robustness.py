@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.features import shown
-from policytree.evaluation.formatting import Columns, decimals, interval_text, of_column, records, share_columns
+from policytree.evaluation.formatting import Form, decimals, interval_text, of_column, records, share_columns
 from policytree.evaluation.sensitivity.marginal import MarginalSensitivity
 from policytree.evaluation.sensitivity.omitted_variables import OmittedVariableBounds
 from policytree.evaluation.stability.rashomon_tables import NearTies
@@ -89,7 +89,7 @@ def _omitted(result: OmittedVariableBounds, called: Callable[[str], str]) -> lis
         text += f"; it may be zero once a variable explains {result.robustness_value:.1%} of both outcome and weights"
     if not result.benchmarks:
         return [Words(text + ".")]
-    columns: Columns = {
+    columns: dict[str, Form] = {
         "as strong as": lambda row: shown(called(row["name"])), "of the outcome": "{outcome_gain:.3f}",
         "of the weights": "{treatment_gain:.3f}", "the estimate moves by": "{change:+,.{digits}f}",
     }  # fmt: skip

@@ -10,7 +10,17 @@ import numpy as np
 import pandas as pd
 
 from policytree.data.features import Feature
-from policytree.evaluation.formatting import BOUNDS, NUMBER, Columns, bounds_text, cell, decimals, of_column, records
+from policytree.evaluation.formatting import (
+    BOUNDS,
+    NUMBER,
+    Columns,
+    Form,
+    bounds_text,
+    cell,
+    decimals,
+    of_column,
+    records,
+)
 from policytree.evaluation.leaves.factor_effects import EFFECT, EFFECT_ERROR, EFFECT_LOWER, EFFECT_UPPER
 from policytree.evaluation.leaves.honest import HonestLeaves
 from policytree.evaluation.leaves.summary import HELD_OUT, TRAINING_ROWS, LeafValue, leaf_summary, leaf_values
@@ -316,7 +326,7 @@ def _held_out_table(summary: pd.DataFrame, values: Mapping[int, LeafValue], leve
 
 
 def _training_table(summary: pd.DataFrame) -> Table:
-    columns: Columns = {
+    columns: dict[str, Form] = {
         "leaf": "{leaf}", "treatment": "{arm}", "rows": "{n:,}",
         f"value ({TRAINING_ROWS})": lambda row: cell(of_column(f"value.{row['arm']}", ",.{digits}f"), row),
         "second best": "{second_best}", f"gain ({TRAINING_ROWS})": "{gain.value:+,.{digits}f}",
