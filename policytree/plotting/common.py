@@ -143,9 +143,9 @@ def room_for_names(names: Iterable[object]) -> float:
     return LETTER * max(0, longest - 10)
 
 
-def row_names(names: Iterable[object]) -> tuple[list[str], float, float]:
+def row_names(names: Iterable[object], characters: int = BESIDE) -> tuple[list[str], float, float]:
     """The names of a picture's rows in lines, the inches that they take beside it, and those that a row is high."""
-    texts = [wrapped(str(name), BESIDE) for name in names]
+    texts = [wrapped(str(name), characters) for name in names]
     lines = [text.split("\n") for text in texts]
     return (
         texts,

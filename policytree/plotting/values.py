@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from policytree.evaluation.policy_value.rule_names import POLICY
-from policytree.plotting.common import PALETTE, REFERENCE, OneAxes, open_frame, row_names
+from policytree.plotting.common import BESIDE, LONGEST_NAME, PALETTE, REFERENCE, OneAxes, open_frame, row_names
 
 TITLE = 70  # characters in a line over or under the picture
 LETTERS = 9  # of an axis' label to an inch of a picture that has names beside it
@@ -85,7 +85,7 @@ class PolicyValueDisplay(OneAxes):
         ends = ["difference_lower", "difference_upper"] if differences else ["lower", "upper"]
         rows = self.frame[self.frame[prefix].notna()].iloc[::-1]
         names = [f"{self.subject.split()[-1]} - {rule}" if differences else str(rule) for rule in rows.index]
-        names, room, height = row_names(names)
+        names, room, height = row_names(names, LONGEST_NAME if ax is None else BESIDE)
         ax = self._use(ax, 6.4 + room, 1.1 + height * len(rows))
         low, high = self._ends(rows, ends, None if differences else limits)
         colors = [PALETTE[4] if rule == marked else "#666666" for rule in rows.index]
