@@ -107,7 +107,7 @@ def test_one_number_other_than_a_half_needs_a_label():
     assert judged(X, T, Y, propensity={"drug": 2 / 3, "placebo": 1 / 3}).strength == "supported"
     swapped = judged(X, T, Y, propensity={"drug": 1 / 3, "placebo": 2 / 3})
     assert states(swapped)["stated probabilities"] == swapped.strength == "cannot be said"
-    assert str(swapped).startswith("What to do cannot be said") and not swapped.use_tree
+    assert str(swapped).startswith("These data cannot say what to do") and not swapped.use_tree
 
 
 def test_a_mediator_ends_in_cannot_be_said():

@@ -124,7 +124,7 @@ def test_a_failed_gate_takes_the_place_of_a_recommendation():
     assert (good.through([passed]).strength, str(good.through([passed]))) == ("supported", str(good))
     found = good.through([passed, Gate("data check", "cannot be said", "nobody in Seattle got c", "Leave c out.")])
     assert (found.rule, found.reason, found.use_tree) == ("always a", Reason.UNCLEAR, False)
-    assert str(found) == "What to do cannot be said from these rows: nobody in Seattle got c. Leave c out."
+    assert str(found) == "These data cannot say what to do: nobody in Seattle got c. Leave c out."
     assert found.to_dict()["doubts"] == ["nobody in Seattle got c"] and found.strength == "cannot be said"
     assert [gate["state"] for gate in found.to_dict()["gates"]] == ["cannot be said"]
 

@@ -42,9 +42,7 @@ def test_a_clean_trial_passes_every_gate():
 def test_chances_that_the_second_decision_refutes_withhold_the_verdict():
     verdict = judged(two_stages(chance=0.7))
     assert verdict.strength == "cannot be said"
-    assert str(verdict).startswith(
-        "What to do cannot be said from these rows: at stage 2 the shares of treatments refute"
-    )
+    assert str(verdict).startswith("These data cannot say what to do: at stage 2 the shares of treatments refute")
 
 
 def test_a_direction_that_nobody_said_is_fragile_and_harm_is_refused():

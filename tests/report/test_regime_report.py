@@ -304,5 +304,5 @@ def test_scores_beyond_belief_leave_nothing_to_say():
     assert found and all(text.startswith("Serious, at second line: ") for text in found[:1])
     assert "second line" in str(report.values.verdict) and not report.values.verdict.use_tree
     lead, light = report.content.section("verdict").blocks[:2]
-    assert lead.text == "What to do cannot be said from these rows." and light.tone == "cannot-be-said"
+    assert lead.text == "These data cannot say what to do." and light.tone == "cannot-be-said"
     assert report.values.verdict.doubts[0] in light.text

@@ -165,7 +165,7 @@ def test_a_report_cannot_say_what_to_do_where_some_could_not_be_treated(seattle)
     model = DRPolicyTree(max_depth=1, cv=2, random_state=0).fit(Y, T, X=X)
     values = cross_val_policy_value(model, StudyData.of(Y, T, X=X, control="none"), cv=2, n_repeats=1, random_state=0)
     lead, light, *_ = StudyReport(model, Y, T, X=X, results=values).content.section("verdict").blocks
-    assert lead.text == "What to do cannot be said from these rows."
+    assert lead.text == "These data cannot say what to do."
     assert light.tone == "cannot-be-said" and light.text.startswith("Cannot be said: town is Seattle in ")
     there = (X["town"] != "Seattle").to_numpy()
     X, T, Y = X[there], T[there], Y[there]

@@ -253,7 +253,7 @@ class Verdict(Shown):
             return f"No {self.words.fixed} and no {self.words.short} is shown better than all others."
         if self.reason is Reason.STATUS_QUO_BETTER:
             return f"Keep what people got: it is better than the {self.words.short} and every {self.words.fixed}."
-        return "What to do cannot be said from these rows."
+        return "These data cannot say what to do."
 
     @property
     def recommendation(self) -> str:
