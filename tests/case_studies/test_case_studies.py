@@ -281,10 +281,10 @@ def test_readme_begins_with_what_was_found(folder):
 
 
 @pytest.mark.parametrize("folder", REFEREED, ids=lambda folder: folder.name)
-def test_readme_says_what_a_referee_would_object(folder):
+def test_readme_has_the_objections_of_a_referee(folder):
     """Three objections at least, each named first; none of them is about nothing."""
     text = (folder / "README.md").read_text(encoding="utf-8")
-    _, heading, after = text.partition("\n## What a referee would object\n")
+    _, heading, after = text.partition("\n## A referee's objections\n")
     objections = re.findall(r"^- \*\*", after.partition("\n## ")[0], flags=re.MULTILINE)
     assert heading and len(objections) >= 3
 
