@@ -27,7 +27,7 @@ A metalearner's effects become rewards; its uplift curve becomes a Qini curve wi
    * - ``SensitivityAnalysis``
      - ``marginal_sensitivity``, ``omitted_variable_bounds``
 
-What differs: treatments may have any labels, and the reference is named by ``Study(..., control=)``. Curves are
+Some things differ: treatments may have any labels, and the reference is named by ``Study(..., control=)``. Curves are
 computed from held-out doubly robust rewards, so that they hold in observational data too, and have intervals.
 
 With a fitted metalearner:

@@ -31,9 +31,9 @@ The scores of ``DoubleMLAPOS`` are rewards.
    * - ``DoubleMLIIVM``
      - ``fit(Study(..., treatment=Offered("taken", by="offer")))`` (:doc:`/how_to/offers`)
 
-What differs: DoubleML takes the median over repetitions of sample splitting; here their scores are averaged, since a
-tree needs one number per person and treatment. Scores with weights or for the treated are refused: their mean is
-another estimand. DoubleML's tree is a weighted classification tree of scikit-learn, grown greedily for two
+Some things differ: DoubleML takes the median over repetitions of sample splitting; here their scores are averaged,
+since a tree needs one number per person and treatment. Scores with weights or for the treated are refused: their mean
+is another estimand. DoubleML's tree is a weighted classification tree of scikit-learn, grown greedily for two
 treatments; here any number of them, and exact.
 
 With a fitted model of DoubleML it is two lines:

@@ -27,7 +27,7 @@ Keep your estimator; replace the tree that is grown greedily, and judge it on pe
    * - ``policy_value``, ``score``
      - ``cross_val_policy_value``: held out, with intervals
 
-What differs: the minimum balancedness, honest splitting and feature importances of EconML's trees have no
+Some things differ: the minimum balancedness, honest splitting and feature importances of EconML's trees have no
 counterpart; effects and their intervals are EconML's business (:func:`policytree.weighting.cate_effects` keeps them).
 
 A forest that EconML has fitted holds scores; the tree is searched on them, and nothing is fitted twice:

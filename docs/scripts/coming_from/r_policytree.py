@@ -37,9 +37,9 @@ Scores of grf go into the same search; the best tree is the same, with a certifi
    * - ``clusters =``, ``sample.weights =``
      - ``groups=``, ``sample_weight=``; ``Study(..., cluster=, weights=)``
 
-What differs: R's actions are numbered from one, here they have your labels. R cuts at a value of the data, here halfway
-to the next one; people of the study fall on the same side. Here the tree comes with a lower bound, missing values
-and categories are split on, and :func:`policytree.cross_val_policy_value` says what it is worth.
+Some things differ: R's actions are numbered from one, here they have your labels. R cuts at a value of the data, here
+halfway to the next one; people of the study fall on the same side. Here the tree comes with a lower bound, missing
+values and categories are split on, and :func:`policytree.cross_val_policy_value` says what it is worth.
 
 Would you rather stay in R? The folder ``r/`` of the repository is a thin R package with ``policy_tree()``'s arguments,
 whose search is this one.

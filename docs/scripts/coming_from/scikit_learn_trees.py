@@ -31,7 +31,7 @@ From scikit-learn
    * - ``feature_importances_``
      - ``get_used_features()``, ``near_ties`` (:doc:`/how_to/near_ties`)
 
-What differs: there are no importances, no regression, no ``splitter="random"``; a search can take long, and says
+Some things differ: there are no importances, no regression, no ``splitter="random"``; a search can take long, and says
 beforehand when (``time_limit=``). ``clone``, ``Pipeline``, ``cross_validate`` and metadata routing work as usual.
 """
 

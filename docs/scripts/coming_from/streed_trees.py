@@ -29,7 +29,7 @@ The same exact search, without making columns of zeros and ones, and with a boun
    * - ``time_limit``, ``fit_result.is_optimal()``
      - ``time_limit``, ``status_``, ``optimality_gap_`` (:doc:`/how_to/stopping`)
 
-What differs: STreeD also has regression, survival and group fairness, which are not here. Its negative costs are
+Some things differ: STreeD also has regression, survival and group fairness, which are not here. Its negative costs are
 searched wrongly (1.4.0): it was given regrets in our comparison. :doc:`/comparison` has the seconds of both in one
 run.
 

@@ -46,7 +46,7 @@ lost = RewardEstimator(random_state=0).fit(study.replace(outcome=recurrence, dir
 print(lost.target_, lost.rewards_.mean().round(2).to_dict())
 
 # %%
-# **What is assumed.** Among people with the same covariates and confounders and the same treatment, who is censored
+# **Assumptions.** Among people with the same covariates and confounders and the same treatment, who is censored
 # does not depend on when the event would have come (conditionally independent censoring). Name whatever drives both
 # as either. Of the model of events and that of censoring, one has to be right. ``model.n_raised_`` counts people
 # whose chance to be followed was so small that it was raised to ``min_observed``: if they are many, choose an earlier

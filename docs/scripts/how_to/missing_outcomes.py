@@ -39,7 +39,7 @@ print(
 print(model.observation_.describe().round(2).to_dict(), model.n_raised_)
 
 # %%
-# **What is assumed.** Among people with the same covariates and treatment, who is missing does not depend on the
+# **Assumption.** Among people with the same covariates and treatment, who is missing does not depend on the
 # outcome (missing at random). No data can show that; name what predicts both as a covariate or a confounder.
 #
 # ``DRPolicyTree.fit``, ``cross_val_policy_value`` and the others take the same study. A time that is not

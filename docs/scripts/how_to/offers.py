@@ -36,7 +36,7 @@ print(found)
 found.plot()
 
 # %%
-# **What the numbers mean.** *Uptake* is the share that takes the programme under every offer; *outcome* the mean under
+# **Meaning of the numbers.** *Uptake* is the share that takes the programme under every offer; *outcome* the mean under
 # it: what offers bring as they are (intention to treat). The *effect* is what the programme changes for those who
 # follow the offers (the *compliers*): the change of outcomes over the change of uptake, two-stage least squares with
 # adjustment. The first interval needs a strong instrument (first-stage *F* of 10 or more), the second, of Anderson and
@@ -54,14 +54,14 @@ print(found.complier_means(study.X).round(2)[["everybody", "compliers", "lower",
 print(model.export_text())
 
 # %%
-# **What is assumed,** and no data can show:
+# **Two assumptions** are made, which no data can show:
 #
 # - *Exclusion.* The voucher bears on earnings only through the programme. One that comes with advice may not.
 # - *Monotonicity.* Nobody joins because they got no voucher, or stays away because they got one (no defiers).
 #
 # And offers were given by chance among people with the same covariates: known chances go to ``propensity``.
 #
-# **What to offer** is often the only thing to decide on, and needs neither assumption. A voucher costs .1 to hand out,
+# **The choice of an offer** is often the only decision, and needs neither assumption. A voucher costs .1 to hand out,
 # and a programme 1 for everybody who joins:
 
 rule = offer_rule(model, study, offer_costs={"voucher": 0.1}, treatment_cost=1.0, cv=2, n_repeats=1, random_state=0)

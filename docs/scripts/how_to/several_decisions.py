@@ -43,7 +43,7 @@ regime = TreatmentRegime(DRPolicyTree(max_depth=1, cv=2, min_samples_leaf=40), r
 regime.plot(stages=stages)
 
 # %%
-# **What is proved** is the tree of every stage given its scores. The regime as a whole has no proof, unless both trees
+# **The proof** is about the tree of every stage given its scores. The regime as a whole has no proof, unless both trees
 # are stumps and ``search="joint"`` looked at all pairs of them:
 
 print(regime.certificate().splitlines()[0])

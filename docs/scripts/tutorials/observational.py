@@ -135,8 +135,8 @@ for sentence in omitted.statements():
     print(sentence)
 
 # %%
-# What to write down
-# ------------------
+# Conclusions to write down
+# -------------------------
 # Quitting adds some three kilograms, with the interval above. No rule that tells people apart is supported. The first
 # conclusion survives hidden confounding up to the Gamma above, and not beyond.
 #

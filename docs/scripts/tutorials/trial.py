@@ -151,6 +151,6 @@ honest.estimator.plot(
 # ``case_studies/rand_hie`` asks more of the same rows: which plan at which price of a visit, how fragile the answer
 # is, and what the published analysis said.
 #
-# What to try next: :doc:`tree_wins` is a trial in which a tree wins. :doc:`/how_to/people_can_use` holds the rule to
-# what can be asked at a desk, :doc:`/how_to/near_ties` counts the other trees that do as well,
+# Other pages go further: :doc:`tree_wins` is a trial in which a tree wins. :doc:`/how_to/people_can_use` holds the rule
+# to what can be asked at a desk, :doc:`/how_to/near_ties` counts the other trees that do as well,
 # :doc:`/how_to/whom_first` asks who should come first if there is not enough for everybody.

@@ -21,8 +21,8 @@ learn, judge = study[::2], study[1::2]
 print(f"{learn.n} men choose, {judge.n} men judge; rules may ask about {', '.join(study.covariates)}")
 
 # %%
-# What a weight is
-# ----------------
+# Labels and weights
+# ------------------
 #
 # Whatever model is used, it ends in a *reward* for every man under every treatment. His label is the treatment with
 # the larger reward, and his weight is by how much it is larger: the loss if the tree gets him wrong. The weighted
