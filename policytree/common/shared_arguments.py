@@ -8,7 +8,7 @@ Y : array of shape (n,), or Study
 T : array of shape (n,)
     Treatment that each row received, labels of any type.
 X : DataFrame or array of shape (n, p)
-    What the rule may look at.
+    Covariates that the rule may look at.
 W : DataFrame or array of shape (n, q), optional
     Further confounders, for adjustment only.
 propensity : optional
@@ -71,8 +71,8 @@ sample_weight : array of shape (n,), optional
 held_out : bool, default False
     Whether the policy was chosen without these rows' outcomes. If not, numbers flatter it, and no intervals are given.
     One treatment for everybody (against another) was not chosen by rows, and a table is held out, so they need no such
-    word. What one repetition of a cross-fitting recommends (``table.policy``) is no fixed rule: its intervals are too
-    short; pass the table.
+    word. The rule that one repetition of a cross-fitting recommends (``table.policy``) is not fixed: its intervals are
+    too short; pass the table.
 level : float
     Coverage of the intervals.
 n_bootstrap : int

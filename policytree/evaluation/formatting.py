@@ -49,7 +49,7 @@ def cell(form: Form, row: Mapping[str, Any], **also: Any) -> str:
         number is missing shows nothing. Further formats are left out where their own numbers are missing.
     row : mapping
     **also
-        What formats name beside.
+        Further values that formats name.
     """
     parts, said = list[str](), {**row, **also}
     if callable(form):

@@ -79,7 +79,7 @@ class Table:
         caption : str
         strong : tuple of int
         **also
-            What formats name beside, such as ``digits``.
+            Further values that formats name, such as ``digits``.
         """
         plain, pairs = records(rows), tuple(columns.items() if isinstance(columns, Mapping) else columns)
         cells = tuple(tuple(cell(form, row, **also) for _, form in pairs) for row in plain)

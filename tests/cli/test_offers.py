@@ -72,7 +72,7 @@ def test_a_whole_run_says_what_values_are_and_shows_both_rules(designed):
     assert "costs 1 per taker of programme, offer voucher 0.2" in said and "known: 0.5 for voucher" in said
     assert f"which {(data['taken'] == 'programme').mean():.0%} of all rows took" in said
     assert "Values are gains over nothing per person of all; those who do not follow the offers count as zero" in said
-    assert "What to offer whom (intention to treat): a tree over offers, proved to be the best" in said
+    assert "The rule over offers (intention to treat) is a tree, proved to be the best" in said
     assert "net of what offers cost (voucher 0.2) and of 1 per taker of programme" in said
     values = pd.read_csv(folder / "out" / "values.csv", index_col="rule")
     assert values.loc["always nothing", "value"] == 0.0 and values.loc["policy tree", "standard_error"] > 0

@@ -140,7 +140,7 @@ def test_the_tree_over_offers_is_the_best_one_net_of_costs(study, fitted, report
     assert rule.values.estimates["as randomised"].value == pytest.approx(paid.mean(), rel=1e-9)
     assert "net of what offers cost (voucher 0.5) and of 2 per taker of programme" in str(rule)
     text = " ".join(report.to_text().split())
-    assert "What to offer whom (intention to treat): a tree over offers" in text
+    assert "The rule over offers (intention to treat) is a tree" in text
     assert "A tree over the offers themselves (intention to treat)" in text
     fewer = by_columns(
         offer_rule,

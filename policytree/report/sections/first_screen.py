@@ -46,7 +46,7 @@ class Told:
     unsure : (str, str) or None
         For how many people the rule is unsure: as a clause, and as a sentence with the reason.
     coverage : str
-        What intervals of learnt rules lack, as a clause; "" where they cover as stated.
+        The shortcoming of the intervals of learnt rules, as a clause; "" where they cover as stated.
     """
 
     verdict: Verdict

@@ -193,7 +193,7 @@ def _rule(material: Material) -> list[Block]:
     proved = "proved to be the best" if rule.estimator.status_.proved else "not proved to be the best"
     blocks: list[Block] = [
         Words(
-            f"What to offer whom (intention to treat): a tree over offers, {proved} on these rows, "
+            f"The rule over offers (intention to treat) is a tree, {proved} on these rows, "
             f"{rule.costs_text()}; its values are {study.mean_outcome} under the offers. "
             + ("" if rule.values is None else str(rule.values.verdict)),
         )

@@ -30,7 +30,7 @@ BY_LOT, KNOWN = "drawn by lot", "assigned with known probabilities"
 
 OFFERS = (
     "Why people take a treatment may depend on anything hidden: that is what the offers are for, and bounds on hidden "
-    "confounding of treatments have no meaning here. {chance}What could overturn the answer is that an offer bears on "
+    "confounding of treatments have no meaning here. {chance}The answer could be overturned if an offer bears on "
     "the outcome by another way than the treatment, see Offers and who takes them."
 )
 BY_COVARIATES = "Offers are taken to be as good as random given the covariates and confounders named above. "

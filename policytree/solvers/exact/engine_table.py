@@ -157,7 +157,7 @@ class EngineLine:
     switch : str
         The argument of ``solve_direct`` that switches it off; "" if it cannot be.
     counters : tuple of str
-        What it counts in ``Solution.counters``.
+        Names of its counters in ``Solution.counters``.
     bound : callable or None
         Makes it for a search, if it is a ``RootBound`` that ``engines.py::BoundEngine`` gives turns to.
     """

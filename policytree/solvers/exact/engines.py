@@ -74,7 +74,7 @@ class Ahead:
         Trees down to this depth are proved to be no better than the incumbent. It may be less than ``depth - 1``,
         since a depth that could bound nothing is left out.
     seconds : float
-        What that search may take, in seconds of work.
+        Limit of that search, in seconds of work.
     """
 
     depth: int

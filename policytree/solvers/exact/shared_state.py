@@ -40,7 +40,7 @@ class SharedState(SearchState):
     engines : set of str
         Names of the engines that may work, in ``engine_table.py``.
     used : Counter of str
-        What engines beside the depth-first search did, by the names of their ``counters`` there.
+        Counts of the work of engines beside the depth-first search, by the names of their ``counters`` there.
     lock : RLock
         Held by a partition while it counts, changes what is shared, and reports.
     """

@@ -71,7 +71,7 @@ def solve_ranking(problem: Problem, limits: SearchLimits | None = None, *, objec
     (row_duals.py) make it quick. (3) Trees within the best reference's budget are written down and scored as what they
     are, until none is left.
 
-    *What is proved.* Trees are compared by exact sums of the weights as they were given. Bounds and the scores that
+    *Scope of the proof.* Trees are compared by exact sums of the weights as they were given. Bounds and the scores that
     kernels give are of weights rounded to integers, and of sums of floats. A reference's inequality holds for the
     rounded weights and any labels, the exact ones among them; floats move its costs by ``_slop`` at most, which is
     subtracted from bounds and added to budgets. A tree's loss with its exact labels differs from that with rounded
