@@ -73,8 +73,10 @@ def test_the_table_states_what_there_is():
 def test_every_kernel_belongs_to_an_engine():
     """Kernels compiled beforehand are those that engines call, with the codes of every table, and the shared ones."""
     long = Problem(bin_matrix(np.random.default_rng(0).normal(size=(300, 4))), np.zeros((300, 3)), 1.0, None)
+    column = np.arange(70_000.0)[:, None]
+    parts = replace(long, data=bin_matrix(np.hstack([column, column]), wide=True), losses=np.zeros((70_000, 3)))
     real = replace(problem(min_leaf=2), losses=np.random.default_rng(1).normal(size=(60, 2)))  # of sums of four bytes
-    cases = [Case.of(each) for each in (long, real, problem(min_leaf=2), problem(depth=None, penalty=1.0))]
+    cases = [Case.of(each) for each in (long, parts, real, problem(min_leaf=2), problem(depth=None, penalty=1.0))]
     cases += [Case(problem(values=2), np.dtype(kind)) for kind in compilation.BLOCKS]
     needed = [pair for engine in ENGINES for case in cases for pair in engine.kernels(case)]
     declared = {kernel for kernels, _ in needed for kernel in kernels}
