@@ -257,7 +257,7 @@ def test_simplest_is_that_of_all_near_ties(labels):
     sizes = [(n, k) for n, k in zip(long.trees.n_leaves, long.trees.asks.sum(axis=1), strict=True)]
     for ties in (long, short):
         assert (ties.simplest.n_leaves, len(ties.simplest.used_features)) == min(sizes)
-    assert "said of the best 3 of them" in str(short)
+    assert "about the best 3 of them" in str(short)
 
 
 def test_doing_without_columns(labels):
