@@ -23,6 +23,7 @@ LETTER = 0.075  # inches that a letter of such a name takes
 WRAP = 22  # characters in a line of a box
 BESIDE = 18  # characters in a line of a row's name: so many leave a telephone room for the picture
 ROW, LINE = 0.32, 0.19  # inches of a row with a name of one line, and of each line of longer names
+BELOW = 1.1  # inches below the rows and above them
 # intervals, signs with their numbers, and words that a hard space joins stay whole
 WORD = re.compile(r"\[[^\]\s]+, [^\]\s]+\]|[≤<>=≠] \S+|[\S\xa0]+")
 MARKS = re.compile(r"(?<=[_/.,;:|\xa0-])")  # a long word may be broken behind them
@@ -144,14 +145,11 @@ def room_for_names(names: Iterable[object]) -> float:
 
 
 def row_names(names: Iterable[object], characters: int = BESIDE) -> tuple[list[str], float, float]:
-    """The names of a picture's rows in lines, the inches that they take beside it, and those that a row is high."""
+    """The names of a picture's rows in lines, the inches that they take beside it, and those that it is high."""
     texts = [wrapped(str(name), characters) for name in names]
     lines = [text.split("\n") for text in texts]
-    return (
-        texts,
-        room_for_names(line for text in lines for line in text),
-        max(ROW, LINE * max(map(len, lines), default=1)),
-    )
+    row = max(ROW, LINE * max(map(len, lines), default=1))
+    return texts, room_for_names(line for text in lines for line in text), BELOW + row * len(texts)
 
 
 def arm_colors(labels: Iterable[Any], given: Mapping[Any, Any] | None) -> dict[Any, Any]:

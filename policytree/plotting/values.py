@@ -86,7 +86,7 @@ class PolicyValueDisplay(OneAxes):
         rows = self.frame[self.frame[prefix].notna()].iloc[::-1]
         names = [f"{self.subject.split()[-1]} - {rule}" if differences else str(rule) for rule in rows.index]
         names, room, height = row_names(names, LONGEST_NAME if ax is None else BESIDE)
-        ax = self._use(ax, 6.4 + room, 1.1 + height * len(rows))
+        ax = self._use(ax, 6.4 + room, height)
         low, high = self._ends(rows, ends, None if differences else limits)
         colors = [PALETTE[4] if rule == marked else "#666666" for rule in rows.index]
         position = np.arange(len(rows))

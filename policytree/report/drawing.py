@@ -79,7 +79,7 @@ def _partition(data: dict[str, Any]):
 def _values(data: dict[str, Any]):
     frame = pd.DataFrame.from_dict(data["rows"], orient="index", columns=["value", "lower", "upper"])
     _, room, height = row_names(frame.index)
-    ax = new_axes(None, NARROW + room, 1.1 + height * len(frame))
+    ax = new_axes(None, NARROW + room, height)
     display = PolicyValueDisplay(frame, data["direction"])
     return display.plot(ax=ax, limits=data["limits"], xlabel=data["xlabel"], marked=data["strong"]).figure_
 

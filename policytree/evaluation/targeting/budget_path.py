@@ -170,7 +170,7 @@ class BudgetPath(Shown):
         for budget, tree in zip(self.spend, self.estimators, strict=True):
             chosen = tree.predict(X)
             both = policy_value(chosen, costs, **options), policy_value(chosen, table, **options)
-            rows.append([budget, *(x for e in both for x in (e.value, e.standard_error, e.lower, e.upper))])
+            rows.append([budget, *(x for e in both for x in e.numbers.values())])
         columns = [("budget", ""), *((what, part) for what in ("spend", "value") for part in PARTS)]
         out = pd.DataFrame(rows, columns=pd.MultiIndex.from_tuples(columns))
         out["rows", ""] = HELD_OUT

@@ -212,7 +212,7 @@ class ParetoPath(Shown):
         for tree in self.estimators:
             chosen = tree.predict(X)
             found = [policy_value(chosen, table, **options) for table in tables]
-            rows.append([getattr(each, part) for each in found for part in PARTS])
+            rows.append([number for each in found for number in each.numbers.values()])
         columns = pd.MultiIndex.from_product([["value", self.outcome], PARTS])
         out = pd.DataFrame(rows, columns=columns)
         out["rows", ""] = HELD_OUT

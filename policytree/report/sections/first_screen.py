@@ -165,7 +165,7 @@ def _needed(told: Told, gain: Gain) -> str:
     changed = 1.0 if told.verdict.changed is None else told.verdict.changed
     who = "follow the rule" if told.verdict.changed is None else "change"
     number, *ends = (ceil(round(changed / abs(of), 9)) for of in (gain.value, gain.lower, gain.upper))  # floats
-    interval = f"{100 * told.amounts.level:g}% CI {min(ends):,} to {max(ends):,}"
+    interval = confidence_text(min(ends), max(ends), 0, told.amounts.level)
     return f"{number:,} people who {who}, against {rule_words(gain.over)} ({interval})"
 
 

@@ -75,8 +75,9 @@ def _marginal(result: MarginalSensitivity) -> list[Block]:
         f"Bounds of {result.what} ({result.rows}). Gamma: given everything that matters, the odds of the treatment "
         "that a person got may differ from the estimated odds by up to this factor, either way."
     )
-    columns = {name.replace("gamma", "Gamma"): of_column(name) for name in result.texts()}
-    table = Table.of(result.texts(), columns, "Marginal sensitivity model")
+    texts = result.texts()
+    columns = {name.replace("gamma", "Gamma"): of_column(name) for name in texts}
+    table = Table.of(texts, columns, "Marginal sensitivity model")
     table = replace(table, numbers=tuple(records(result.to_frame())))
     return [*map(Words, result.statements()), table, Words(meaning)]
 
