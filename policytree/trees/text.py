@@ -19,6 +19,7 @@ SINGULAR = {
     "women": "woman",
     "children": "child",
     "leaves": "leaf",
+    "calories": "calorie",
 }  # others lose their s
 
 
@@ -96,7 +97,25 @@ def missing_label(tree: Tree, node: int) -> str:
 
 def counted(n: int, unit: str = "rows") -> str:
     """A number of rows in words: "1,204 people", "1 person"."""
-    return f"{n:,} {SINGULAR.get(unit, unit.removesuffix('s')) if n == 1 else unit}"
+    return with_unit(f"{n:,}", unit)
+
+
+def with_unit(number: str, unit: str) -> str:
+    """A number as it is written, with its unit: "2 days", "1 day", "1.0 days", "1 degree Celsius"."""
+    words = unit.split(" ")
+    plural = next((k for k, word in enumerate(words) if _singular(word) != word), None)
+    if number == "1" and plural is not None:
+        words[plural] = _singular(words[plural])
+    return " ".join([number, *words]).rstrip()
+
+
+def _singular(word: str) -> str:
+    """The singular of a plural; any other word ("Celsius", "s", "mg") as it is."""
+    if word in SINGULAR:
+        return SINGULAR[word]
+    if len(word) <= len("lbs") or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
 
 
 def _rows_of_leaf(tree: Tree, node: int, start: str = "", end: str = "") -> str:
