@@ -110,8 +110,8 @@ def unsure_people(material: Material) -> tuple[str, str] | None:
     most = f"{'only' if len(fragile) == 1 else 'at most'} {100 * max(fragile.values()):.0f} times in 100"
     return clause, (
         f"{capitalised(clause)} ({counted(len(fragile), 'leaves')}, hatched in the tree): the rule's advice on all "
-        f"data{named} came again {most} when it was learnt without some of the people. Treat it as open: decide for "
-        "them as without the rule."
+        f"data{named} came again {most} when it was learnt without some of the people. Do not follow the "
+        "rule for them: choose their treatment as you would if there were no rule."
     )
 
 
