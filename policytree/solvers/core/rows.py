@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -130,7 +131,11 @@ class Node:
 
     def paid(self, column: int) -> int:
         """Return the cost of a split of all rows on a column."""
-        return int(self.charges[self.rows.groups[column]].sum()) if self.priced else 0
+        return int(self._charged[self.rows.groups[column]]) if self.priced else 0
+
+    @cached_property
+    def _charged(self) -> np.ndarray:
+        return self.charges.sum(axis=1)
 
     def below(self, column: int) -> Node:
         """The same rows with the prices that hold below a split on a column: its test group is paid for."""
