@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import decimal
 import numbers
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.sparse import issparse
 
 from policytree.data.features import CATEGORICAL, Feature
 from policytree.exceptions import InputError
@@ -219,7 +219,8 @@ def _all_finite(X: np.ndarray) -> bool:
 
 def _refuse_sparse(X, argument: str) -> None:
     """One sentence for scipy's sparse matrices, which some transformers return."""
-    if issparse(X):
+    sparse = sys.modules.get("scipy.sparse")  # who has such a matrix has imported it
+    if sparse is not None and sparse.issparse(X):
         raise InputError(
             f"{argument} is a sparse matrix, but a dense table is required; pass {argument}.toarray(), or tell its "
             "transformer so, such as OneHotEncoder(sparse_output=False)."

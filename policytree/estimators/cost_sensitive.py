@@ -119,8 +119,8 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         if self.costs is None:
             self.cost_table_ = None
             return classes, 1.0 - np.take(np.eye(len(classes)), label_codes(labels, classes), axis=0)
-        self.cost_table_ = cost_table(self.costs, classes)
-        return self.cost_table_.columns.to_numpy(), losses_by_table(labels, self.cost_table_)
+        self.cost_table_ = table = cost_table(self.costs, classes)
+        return table.columns.to_numpy(), losses_by_table(labels, table)
 
     def predict(self, X: Table) -> np.ndarray:
         """Return the class of every row, in the user's labels; shape (n,)."""

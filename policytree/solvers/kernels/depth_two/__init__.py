@@ -15,6 +15,7 @@
     plane_tiles          the same for such rows
     solve                the best tree of depth two from tables
     open_cuts            the cuts of a long feature that no bound has refuted
+    rounding_errors      how far rounded sums can be from exact ones, where errors of rows cancel
     whole_columns        columns of codes that continue each other, as one column
     long_pairs           the best tree of depth two with long features
 
@@ -38,6 +39,7 @@ ORDER = (
     "plane_tiles",
     "solve",
     "open_cuts",
+    "rounding_errors",
     "whole_columns",
     "long_pairs",
 )
