@@ -157,8 +157,8 @@ def survey_row(label: str, kind: str, keep: np.ndarray, data: dict, judge: dict,
     wrong = policy_value(TRAIN, rewards, baseline="control", sample_weight=weight)
     tree = PolicyTree(max_depth=2, min_samples_leaf=40).fit(here["X"], rewards)
     sent = tree.predict(judge["X"])
-    worth = policy_value(sent, judged, baseline=TRAIN)
     own = label == "experiment"  # its tree would be judged on the rows that chose it
+    worth = None if own else policy_value(sent, judged, baseline=TRAIN)
     return {
         "controls": label,
         "rows": kind,
@@ -177,7 +177,7 @@ def survey_row(label: str, kind: str, keep: np.ndarray, data: dict, judge: dict,
         "share of that weight at the floor": weight[weight <= FLOOR].sum() / weight.sum(),
         "tree sends to training, of the 722": float(np.mean(sent == TRAIN)),
         "tree's value in the experiment ($)": np.nan if own else policy_value(sent, judged).value,
-        **with_interval("minus training for all ($)", None if own else worth),
+        **with_interval("minus training for all ($)", worth),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -10,12 +11,13 @@ from policytree.cli.first_checks import check_first, depth_of, repeats_of
 from policytree.cli.frame import BAD_INPUT, EXAMPLE, DebugOption
 from policytree.cli.option_fields import takes_options
 from policytree.cli.reading import Reading
-from policytree.cli.study_options import ABOUT_COLUMNS, ABOUT_TREE, StudyOptions
+from policytree.cli.study_options import ABOUT_COLUMNS, StudyOptions
+from policytree.cli.tree_fields import TreeOptions
 from policytree.common.lazy import ended_by_ctrl_c
 from policytree.datasets import DATASET_NAMES
 from policytree.exceptions import InputError
 
-_COLUMNS, _TREE, _RUN = ABOUT_COLUMNS, ABOUT_TREE, "The run"
+_COLUMNS, _RUN = ABOUT_COLUMNS, "The run"
 _NOTHING_TO_DO = f"""\
 policytree design needs data: a file with one row per person (CSV, Excel, Stata,
 SPSS, SAS, Parquet), or a built-in study.
@@ -41,6 +43,7 @@ def design(
     ctx: typer.Context,
     options: StudyOptions,
     reading: Reading,
+    tree: TreeOptions,
     data: Annotated[
         str | None,
         typer.Argument(
@@ -126,160 +129,6 @@ def design(
     ] = None,
     data_dir: Annotated[
         str | None, _option("Folder of the study's files, for studies that no package ships.", _COLUMNS, metavar="DIR")
-    ] = None,
-    max_depth: Annotated[
-        str,
-        _option(
-            "Most questions on a path; auto: 0 to 3, chosen by the value of trees on rows that they were not learnt "
-            "from, anew in every refit.",
-            _TREE,
-            show=True,
-            metavar="N",
-        ),
-    ] = "auto",
-    regularization: Annotated[
-        float | None,
-        _option(
-            "Price of a leaf, in the outcome's unit per row. Default: a small one with --max-depth auto, else 0.",
-            _TREE,
-            min=0.0,
-            metavar="X",
-        ),
-    ] = None,
-    min_samples_leaf: Annotated[
-        int | None,
-        _option(
-            "Fewest rows in a leaf. Default: as many as --min-samples-per-treatment asks for, and a hundredth of all; "
-            "1: any.",
-            _TREE,
-            min=1,
-            metavar="N",
-        ),
-    ] = None,
-    min_samples_per_treatment: Annotated[
-        int | None,
-        _option(
-            "Fewest rows of every treatment in a leaf. Default: 8, more where most outcomes are the same; 0: none.",
-            _TREE,
-            min=0,
-            metavar="N",
-        ),
-    ] = None,
-    max_leaf_nodes: Annotated[
-        str | None,
-        _option(
-            "Most leaves; auto, with --max-depth auto: only columns that recur in trees of cross-validation, and the "
-            "fewest leaves whose value, on rows that trees were not learnt from, is within a quarter of a standard "
-            "error of the best. Default: as many as the depth allows.",
-            _TREE,
-            metavar="N",
-        ),
-    ] = None,
-    feature_cost: Annotated[
-        list[str] | None,
-        _option(
-            "Cost of asking a row about a covariate, in the outcome's unit; once for each such covariate.",
-            _TREE,
-            metavar="COLUMN=X",
-        ),
-    ] = None,
-    categories: Annotated[
-        str | None,
-        _option(
-            "How columns of text are split: levels, one against the rest (the default), or groups, several levels "
-            "against the others: all groups of up to 8 levels, or of up to 53 at depth one.",
-            _TREE,
-            metavar="WAY",
-        ),
-    ] = None,
-    repeated_features: Annotated[
-        str | None,
-        _option(
-            "Whether a covariate is paid for again where a path asks for it again: charged or free. Default: charged, "
-            "or free with --feature-group.",
-            _TREE,
-            metavar="WAY",
-        ),
-    ] = None,
-    feature_group: Annotated[
-        list[str] | None,
-        _option(
-            "Covariates that are measured together: only the first on a path is paid for; once for each group.",
-            _TREE,
-            metavar="COLUMNS",
-        ),
-    ] = None,
-    max_expected_cost: Annotated[
-        float | None,
-        _option(
-            "Most that questions may cost a row on average. --feature-cost, in any unit, is then limited and not "
-            "charged.",
-            _TREE,
-            metavar="X",
-        ),
-    ] = None,
-    split_features: Annotated[
-        str | None,
-        _option(
-            "The covariates that the tree may ask about: a,b,c; the outcome models see all. Default: all.",
-            _TREE,
-            metavar="COLUMNS",
-        ),
-    ] = None,
-    root_feature: Annotated[
-        str | None, _option("Covariates that the first question must be about: a,b,c.", _TREE, metavar="COLUMNS")
-    ] = None,
-    budget: Annotated[
-        float | None,
-        _option("Most that may be spent a row, by --budget-cost; the tree keeps to it.", _TREE, metavar="X"),
-    ] = None,
-    budget_cost: Annotated[
-        list[str] | None,
-        _option(
-            "Cost of a treatment, in the budget's unit: a number or a column; once for each that is not free.",
-            _TREE,
-            metavar="LABEL=X",
-        ),
-    ] = None,
-    max_share: Annotated[
-        list[str] | None,
-        _option("Largest share of the rows that a treatment may get; once for each.", _TREE, metavar="LABEL=P"),
-    ] = None,
-    min_share: Annotated[
-        list[str] | None,
-        _option("Smallest share of the rows that a treatment must get; once for each.", _TREE, metavar="LABEL=P"),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        _option("Seconds for each search; the best tree by then is kept.", _TREE, min=0.0, metavar="S"),
-    ] = None,
-    method: Annotated[
-        str | None,
-        _option(
-            "The rewards that the tree is found for: dr (doubly robust, the default), ipw (inverse propensities), "
-            "regression (outcome models), matching (people who are alike), dr_normalized or ipw_normalized. Values are "
-            "doubly robust in any case.",
-            _TREE,
-            metavar="NAME",
-        ),
-    ] = None,
-    solver: Annotated[
-        str | None,
-        _option(
-            "The solver: direct (default; proves the tree), or of rewards as weighted labels: duplication (whole "
-            "copies of rows), sampling (rows drawn by weight), auto (by an estimate of the time).",
-            _TREE,
-            metavar="NAME",
-        ),
-    ] = None,
-    guesses: Annotated[
-        str | None,
-        _option(
-            "Parts of the search that a reference model narrows: thresholds, depth, lower_bounds, several with commas, "
-            "or all. The tree is then the best given the guesses.",
-            _TREE,
-            metavar="NAME,...",
-        ),
     ] = None,
     cv: Annotated[
         int, _option("Folds, of the nuisance models and of the value.", _RUN, min=2, show=True, metavar="N")
@@ -371,41 +220,18 @@ def design(
     whole = (person, stage) == (None, None)  # of several decisions each has columns of its own
     first = options if whole else options.of_one_column()
     beside = {"--id": person, "--stage": stage, "--study-column": study_column}
-    check_first(data, dataset, first, beside, whole=whole, level=level, categories=categories)
+    check_first(data, dataset, first, beside, whole=whole, level=level, categories=tree.categories)
     if target_people is not None:
         check_first(target_people, None)
     if whole:
         repeats_of(validation, repeats, honest, not no_value)
-    depth_of(max_depth)
+    depth_of(tree.max_depth)
     if jobs == 0:
         raise InputError("--jobs must be a number of processes, or -1 for all; got 0.")
     with ended_by_ctrl_c():
         from policytree.cli.frame import command_line
         from policytree.cli.records import Job
 
-    tree = {
-        "max_depth": max_depth,
-        "regularization": regularization,
-        "min_samples_leaf": min_samples_leaf,
-        "min_samples_per_treatment": min_samples_per_treatment,
-        "max_leaf_nodes": max_leaf_nodes,
-        "feature_costs": feature_cost,
-        "repeated_features": repeated_features,
-        "categories": categories,
-        "feature_groups": feature_group,
-        "max_expected_cost": max_expected_cost,
-        "split_features": split_features,
-        "root_feature": root_feature,
-        "budget": budget,
-        "budget_costs": budget_cost,
-        "max_share": max_share,
-        "min_share": min_share,
-        "time_limit": time_limit,
-        "method": method,
-        "solver": solver,
-        "guesses": guesses,
-        "n_jobs": jobs,
-    }
     with ended_by_ctrl_c():
         if (person, stage, lost_column, history) == (None,) * 4:
             from policytree.cli.job import run
@@ -414,7 +240,8 @@ def design(
     named = {"title": title, "outcome": outcome_label, "unit": unit, "treatment": treatment_label}
     run(
         Job(
-            data, dataset, data_dir, options, tree, cv=cv, level=level, seed=seed, value=not no_value, output=output,
+            data, dataset, data_dir, options, asdict(tree) | {"n_jobs": jobs}, cv=cv, level=level, seed=seed,
+            value=not no_value, output=output,
             validation=validation, repeats=repeats, honest=honest, command=command_line(ctx),
             control=control, stability=stability, json=as_json, black_box=black_box,
             names={name: text for name, text in named.items() if text is not None},

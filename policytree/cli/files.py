@@ -33,6 +33,7 @@ from policytree.report.content import Content, Picture
 from policytree.report.sections.answer import NO_VALUE
 from policytree.report.sections.offers import summary_of
 from policytree.report.sections.people import BASELINE
+from policytree.report.sections.tree import flat_leaves
 from policytree.report.study_report import StudyReport
 from policytree.serialization import from_dict, settle, to_dict, write_together
 from policytree.serialization.checksums import refuse_changed, text_with_checksum, with_checksum
@@ -44,6 +45,7 @@ from policytree.trees.text import action_label
 from policytree.trees.tree import Tree
 
 PNG_DPI = 200
+OF_VALUES = ("value", "standard_error", "gain")  # columns of a leaf summary
 FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.\s])")
 PURPOSES = {
     "report.html": "the whole report as one page for a browser, a phone or a printer",
@@ -134,14 +136,9 @@ def result_files(job: Job, result: Result, report: StudyReport) -> dict[str, byt
 
 def leaf_file(summary: pd.DataFrame) -> pd.DataFrame:
     """A leaf summary with one name per column; names mark the columns that come from the training rows."""
-    flat = summary.copy()
-    training = (summary["rows", ""] == TRAINING_ROWS).all()
-    names = []
-    for first, second in summary.columns:
-        marked = f"training_{first}" if training and first in ("value", "standard_error", "gain") else first
-        names.append(f"{marked}_{second}" if second != "" else marked)
-    flat.columns = names
-    return flat
+    if not (summary["rows", ""] == TRAINING_ROWS).all():
+        return flat_leaves(summary)
+    return flat_leaves(summary.rename(columns={name: f"training_{name}" for name in OF_VALUES}, level=0))
 
 
 def for_spreadsheets(table: pd.DataFrame) -> bytes:

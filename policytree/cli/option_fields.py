@@ -18,9 +18,15 @@ def option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def asked(metavar: str, help_text: str, panel: str, default: Any = None) -> Any:
-    """A field of what a command is asked: None, () or False where the user says nothing."""
-    return field(default=default, metadata={"metavar": metavar, "help": help_text, "panel": panel})
+def asked(
+    metavar: str, help_text: str, panel: str, default: Any = None, *, named: str = "", least: float | None = None
+) -> Any:
+    """A field of what a command is asked: None, () or False where the user says nothing.
+
+    ``named``: the option, where it is not the field's name; ``least``: the smallest number.
+    """
+    said = {"metavar": metavar, "help": help_text, "panel": panel, "named": named, "least": least}
+    return field(default=default, metadata=said)
 
 
 def takes_options(*leave_out: str, otherwise: str = "") -> Callable[[Command], Command]:
@@ -62,15 +68,15 @@ def takes_options(*leave_out: str, otherwise: str = "") -> Callable[[Command], C
 
 def _parameter(said: Field[Any], otherwise: str) -> inspect.Parameter:
     """An option of a command."""
-    names = (option(said.name),) if said.default is False else ()  # no --no-...
+    named = said.metadata["named"] or option(said.name) * (said.default is False)  # no --no-...
     text = said.metadata["help"]
     if otherwise and said.default is not False:
         text = f"{text.partition(' Default: ')[0]} Default: {otherwise}."
     given = typer.Option(
-        *names, help=text, metavar=said.metadata["metavar"] or None,
+        *filter(None, (named,)), help=text, metavar=said.metadata["metavar"] or None, min=said.metadata["least"],
         rich_help_panel=said.metadata["panel"], show_default=False,
     )  # fmt: skip
-    kind: Any = {"bool": bool, "float | None": float | None}.get(str(said.type), str | None)
+    kind: Any = {"bool": bool, "float | None": float | None, "int | None": int | None}.get(str(said.type), str | None)
     if said.default == ():
         kind = list[str] | None
     default = False if said.default is False else None

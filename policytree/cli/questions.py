@@ -149,7 +149,7 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
              lambda _: [_heterogeneity(job, fitted)])
         )  # fmt: skip
     else:
-        title = "What to offer whom? (intention to treat)"
+        title = "Whom to offer which treatment? (intention to treat)"
         asked.append((title, "a tree over offers", "for the offers", lambda progress: [_offers(job, fitted, progress)]))
     if valued and not offered:
         title = "Whom first, and what would a budget buy?" if study.budget_costs else "Whom first?"
@@ -158,16 +158,16 @@ def _questions(job: Job, fitted: Fitted, further: dict[str, str]) -> list[tuple[
         asked.append(("Does the study know people like the target?", "", "of the target", lambda _: _target(fitted)))
     elif fitted.values is not None and study.propensity is None and not offered:
         hidden = partial(sensitivity, fitted.values, fitted.estimator, study, level=job.level, seed=job.seed)
-        asked.append(("What could a hidden confounder do?", "", "in the bounds for it", lambda _: list(hidden())))
+        asked.append(("Could hidden confounding undo it?", "", "in the bounds for it", lambda _: list(hidden())))
     if study.budget_costs and all(isinstance(each, Budget) for each in job.tree["constraints"]):
         asked.append(
             ("Which trees are best for other budgets?", "", "for other budgets", lambda _: [_path(job, fitted)])
         )
     if unseen := [name for name in fitted.origin.limits.unseen if name in study.confounders]:
-        title = f"What does it cost not to ask about {', '.join(unseen)}?"
+        title = f"How much does it cost not to ask about {', '.join(unseen)}?"
         asked.append((title, "", "", lambda _: _not_asked(job, fitted, unseen, further)))
     if _has_front(job, fitted):
-        asked.append(("What would other limits cost?", "all trees of the front", "", lambda _: [_front(job, fitted)]))
+        asked.append(("Would other limits cost more?", "all trees of the front", "", lambda _: [_front(job, fitted)]))
     if resamples := _resamples(job, fitted):
         again = partial(_stability, job, fitted, resamples)
         title = "Would the tree come again?"

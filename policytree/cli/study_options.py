@@ -51,7 +51,7 @@ IN_PYTHON_ONLY = ("Rewards", "Label", "Unassigned")  # kinds that commands do no
 
 
 COLUMN, COLUMNS = "COLUMN", "COLUMNS"
-ABOUT_COLUMNS, ABOUT_LIMITS, ABOUT_TREE = "What the columns are", "Other outcomes and groups of people", "The tree"
+ABOUT_COLUMNS, ABOUT_LIMITS, ABOUT_TREE = "Columns and their roles", "Other outcomes and groups of people", "The tree"
 
 
 _said = partial(asked, panel=ABOUT_COLUMNS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from policytree.cli.first_checks import MOST_DIGITS, depth_of
 from policytree.cli.limits import Limits
 from policytree.cli.tables import by_treatment, column_names, number_in, require_column
+from policytree.cli.tree_fields import TreeOptions
 from policytree.common.option_words import typed
 from policytree.constraints.amounts import Budget, ExpectedCost, Share
 from policytree.constraints.constraint import Constraint
@@ -18,15 +20,9 @@ from policytree.exceptions import InputError, quoted
 from policytree.problem.split_columns import LEVELS
 from policytree.study.study import Study
 
-ASKED = (
-    "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "feature_costs",
-    "repeated_features", "categories", "feature_groups", "max_expected_cost", "split_features", "root_feature",
-    "budget", "budget_costs", "max_share", "min_share", "time_limit", "method", "solver",
-    "guesses",
-)  # fmt: skip
 EXACT_NOT_NEEDED = {"repeated_features": "charged", "categories": LEVELS}
-CONSTRAINED = ("max_expected_cost", "budget", "max_share", "min_share")  # of ASKED: they become constraints
-DEFAULT: dict[str, Any] = {"max_depth": AUTO, **dict.fromkeys(ASKED), "n_jobs": 1}  # where nobody says anything
+CONSTRAINED = ("max_expected_cost", "budget", "max_share", "min_share")  # they become constraints
+DEFAULT: dict[str, Any] = {**asdict(TreeOptions()), "n_jobs": 1}  # where nobody says anything
 
 
 def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0.0) -> dict:
@@ -41,7 +37,7 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
         has no meaning for such a study.
     """
     costs: dict[str, float] = {}
-    for text in options["feature_costs"] or ():
+    for text in options["feature_costs"]:
         if "=" not in text:
             raise InputError(f"--feature-cost {text!r} is no COLUMN=X; give a covariate and its cost, as in age=2.")
         name, _, value = (piece.strip() for piece in text.rpartition("="))
@@ -53,7 +49,7 @@ def tree_options(options: dict, study: Study, limits: Limits, judging: float = 0
                 f"--feature-cost gives the cost of {name!r} {wrong}; give one number >= 0, as in {name}=2."
             )
         costs[name] = cost
-    groups = [column_names(text, "--feature-group", study.X) for text in options["feature_groups"] or ()] or None
+    groups = [column_names(text, "--feature-group", study.X) for text in options["feature_groups"]] or None
     repeated = options["repeated_features"] or ("charged" if groups is None else "free")
     splits = column_names(options["split_features"], "--split-features", study.X)
     roots = column_names(options["root_feature"], "--root-feature", study.X)

@@ -28,7 +28,7 @@ from policytree.plotting.common import (
 from policytree.plotting.svg import SETTINGS, to_svg
 from policytree.trees.labels import labelled
 from policytree.trees.short_thresholds import readable
-from policytree.trees.text import counted, export_text, missing_label, rule_sentence, split_label
+from policytree.trees.text import answers, counted, export_text, missing_label, question, rule_sentence
 from policytree.trees.tree import Tree
 
 GAP = 0.18  # inches between neighbouring leaves
@@ -330,14 +330,13 @@ class PolicyTreeDisplay(OneAxes):
         tree, wide = self.tree, characters[1] > WRAP
         if not tree.is_leaf[node]:
             missing = missing_label(tree, node)
-            lines = [split_label(tree, node, missing=False) + "?", *([f"({missing})"] if missing else [])]
+            lines = [question(tree, node, missing=False), *([f"({missing})"] if missing else [])]
         else:
             n = int(tree.n_node_samples[node])
             lines = [str(tree.actions[tree.action[node]])]
             if tree.n_node_samples[0] > 0:  # born-again trees are made without rows
                 lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
-            if node in self.notes:
-                lines.append(self.notes[node])
+            lines += self.notes.get(node, "").splitlines()
             for part in values[node].parts(value_name, self._digits()) if node in values else ():
                 lines += [" ".join(part)] if wide else part
             if node in self.fragile:
@@ -411,7 +410,8 @@ class PolicyTreeDisplay(OneAxes):
             )  # fmt: skip
             if leaf:
                 continue
-            for child, word in ((tree.children_left[node], "yes"), (tree.children_right[node], "no")):
+            children = tree.children_left[node], tree.children_right[node]
+            for child, word in zip(children, answers(tree, node), strict=True):
                 (x0, y0), (x1, y1) = layout.joint(node, before=False), layout.joint(child, before=True)
                 ax.plot([x0, x1], [y0, y1], color="#777777", linewidth=1.0, zorder=1)
                 ax.text(

@@ -9,6 +9,7 @@ from policytree.evaluation.formatting import decimals
 from policytree.evaluation.policy_value.rule_names import STATUS_QUO
 from policytree.evaluation.policy_value.verdict import Verdict, label_of
 from policytree.report.material import Material
+from policytree.trees.text import with_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,14 @@ class Amounts:
     def size(self, value: float, error: float) -> str:
         """Return a size that has no direction, as exact as its error: "7.3 of 100 people", "331 dollars"."""
         scale = 100 if self.people else 1
-        return (
-            f"{scale * value:,.{decimals([scale * error])}f} {'of 100 people' if self.people else self.unit}".rstrip()
-        )
+        number = f"{scale * value:,.{decimals([scale * error])}f}"
+        return f"{number} of 100 people" if self.people else with_unit(number, self.unit)
 
     def text(self, difference: Any) -> str:
         """Both in a clause."""
         size, interval = self.parts(difference)
-        unit = f" {self.unit}" if self.unit and not self.people else ""
         number, _, word = size.partition(" ")
-        return f"{number}{unit} {word} ({interval})"
+        return f"{number if self.people else with_unit(number, self.unit)} {word} ({interval})"
 
 
 def amounts_of(material: Material, verdict: Verdict) -> Amounts:

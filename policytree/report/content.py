@@ -101,8 +101,9 @@ class Outline:
     Attributes
     ----------
     root : dict
-        Questions have "question", "yes", "no", "missing" ("yes", "no" or "" where nothing was missing) and what a
-        program needs to answer: "feature", "kind", "value". Leaves have "treatment" and "lines". All have "rows".
+        Questions have "question", "asked" and "answers" in a reader's words, "yes", "no", "missing" (such as "missing →
+        yes"; "" where nothing was missing) and what a program needs to answer: "feature", "kind", "value". Leaves have
+        "treatment" and "lines". All have "rows".
     scales : dict of str to float
         Typical spread of the numeric features that are asked about.
     ranges : dict of str to list of two floats
@@ -339,6 +340,8 @@ def _node(value: Any) -> dict[str, Any]:
     readers: dict[str, Callable[[Any], Any]] = {"numeric": float, "category": _text, "group": _text_list}
     compared = readers[node["kind"]](value["value"]) if node["kind"] in readers else None
     node["otherwise"] = _text(value.get("otherwise", ""))
+    first, second = _texts(value["answers"])
+    node["answers"] = [first, second]
     return node | {"value": compared, "yes": _node(value["yes"]), "no": _node(value["no"])}
 
 
@@ -350,7 +353,7 @@ def _ranges(values: Any) -> dict[str, list[float]]:
     return {_text(name): [float(low), float(high)] for name, (low, high) in values.items()}
 
 
-QUESTION = ("question", "feature", "kind", "missing", "unknown", "rows")
+QUESTION = ("question", "asked", "feature", "kind", "missing", "unknown", "rows")
 READERS: dict[str, Callable[[Any], Any]] = {
     "rows": _rows, "columns": _texts, "items": _texts, "strong": _whole, "pairs": _pairs, "numbers": _objects,
     "data": dict, "root": _node, "scales": _scales, "form": bool, "ranges": _ranges, "large": bool,

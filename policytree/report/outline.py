@@ -9,7 +9,8 @@ import numpy as np
 
 from policytree.data.features import CATEGORICAL, shown
 from policytree.report.content import Outline
-from policytree.trees.text import counted, format_threshold, missing_label, split_label
+from policytree.report.material import capitalised
+from policytree.trees.text import answers, counted, format_threshold, missing_label, question, split_label
 from policytree.trees.tree import Tree
 
 USUAL = (0.05, 0.95)  # quantiles between which a value is usual
@@ -39,7 +40,7 @@ def outline(
             spread = float(np.nanstd(X[:, j])) if np.isfinite(X[:, j]).any() else 0.0
             scales[feature.name] = spread if spread > 0 else 1.0
             known = X[np.isfinite(X[:, j]), j]
-            if len(known):
+            if len(known) and feature.value_names is None:
                 ranges[feature.name] = [float(value) for value in np.quantile(known, USUAL, method="inverted_cdf")]
     return Outline(_node(tree, 0, lines, unit), scales, form, ranges)
 
@@ -53,10 +54,12 @@ def _node(tree: Tree, node: int, lines: Mapping[int, tuple[str, ...]], unit: str
     unknown = "yes" if tree.missing_go_to_left[node] else "no"
     return {
         "question": split_label(tree, node, missing=False),
+        "asked": question(tree, node, missing=False),
+        "answers": list(answers(tree, node)),
         "feature": feature.name,
         **_test(tree, node),
         "otherwise": (feature.names_at(float(tree.threshold[node])) or ("", ""))[1],
-        "missing": unknown if missing_label(tree, node) else "",
+        "missing": missing_label(tree, node),
         "unknown": unknown,
         "rows": rows,
         "yes": _node(tree, int(tree.children_left[node]), lines, unit),
@@ -122,6 +125,11 @@ def _answer(node: Mapping[str, Any], yes: bool) -> str:
     return f"{name} is {'missing' if (node['kind'] == 'missing') == yes else 'known'}"
 
 
+def answer_of_unknown(node: Mapping[str, Any]) -> str:
+    """The answer that a person without a value gets."""
+    return node["answers"][node["unknown"] == "no"]
+
+
 def checklist(root: Mapping[str, Any]) -> tuple[str, ...]:
     """Steps for the person who applies the rule: a question, and the action or the next step after either answer."""
     questions: list[Mapping[str, Any]] = []
@@ -140,6 +148,7 @@ def checklist(root: Mapping[str, Any]) -> tuple[str, ...]:
 
     steps = []
     for node in questions:
-        unknown = "" if node["kind"] in ("missing", "known") else f" Not known: as {node['unknown']}."
-        steps.append(f"{node['question']}? Yes: {after(node['yes'])}. No: {after(node['no'])}.{unknown}")
+        unknown = "" if node["kind"] in ("missing", "known") else f" Not known: as {answer_of_unknown(node)}."
+        first, second = map(capitalised, node["answers"])
+        steps.append(f"{node['asked']} {first}: {after(node['yes'])}. {second}: {after(node['no'])}.{unknown}")
     return tuple(steps)

@@ -29,6 +29,7 @@ from policytree.report.content import (
     Table,
     Words,
 )
+from policytree.trees.text import branches
 
 TEXT_WIDTH = 96  # columns of a report file
 INDENT = (0, 0, 0, 2)
@@ -142,7 +143,7 @@ def _lines(node: dict[str, Any], first: str, rest: str) -> list[str]:
     if "treatment" in node:
         said = [f"{rest}    {visible(line)}" for line in node["lines"]]
         return [f"{first}{visible(node['treatment'])}  ({node['rows']})", *said]
-    missing = f" (missing → {node['missing']})" if node["missing"] else ""
-    out = [f"{first}{visible(node['question'])}?{missing}"]
-    out += _lines(node["yes"], f"{rest}├─ yes: ", f"{rest}│       ")
-    return out + _lines(node["no"], f"{rest}└─ no:  ", f"{rest}        ")
+    missing = f" ({visible(node['missing'])})" if node["missing"] else ""
+    first_answer, second_answer = map(visible, node["answers"])
+    yes, no = branches(first_answer, second_answer, rest)
+    return [f"{first}{visible(node['asked'])}{missing}", *_lines(node["yes"], *yes), *_lines(node["no"], *no)]

@@ -584,17 +584,10 @@ class Study(StudyLike):
 
     def counts(self) -> pd.DataFrame:
         """Rows of every treatment, and the mean outcome of those that are known, as observed."""
-        from policytree.weighting.completion import unadjusted
+        from policytree.weighting.completion import rows_by_arm, unadjusted
 
-        seen = unadjusted(self.observed)
-        rows = np.bincount(self.observed.arm, minlength=len(self.treatments))
-        known = np.ones(seen.n, dtype=bool) if seen.seen is None else seen.seen
-        means = [np.average(seen.y[own], weights=seen.weight[own]) for k in range(seen.n_arms)
-                 for own in [known & (seen.arm == k)]]  # fmt: skip
-        return pd.DataFrame(
-            {"rows": rows, "share": rows / self.n, self.mean_outcome: means},
-            index=pd.Index(self.treatments, name=self.treatment.column),
-        )
+        table = rows_by_arm(unadjusted(self.observed)).rename(columns={"mean": self.mean_outcome})
+        return table.rename_axis(self.treatment.column)
 
     @property
     def costs_text(self) -> str:

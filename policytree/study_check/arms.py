@@ -137,7 +137,7 @@ def _without(name: str, values: list[str], arm: str, rows: int, n: int, what: st
     return Finding(
         "serious", NEVER_TREATED, name,
         f"is {shown} in {rows:,} rows ({rows / n:.0%}), and nobody there got {arm}",
-        f"What {arm} would do for them is not in these rows: leave out these rows or that {what}, or the column if "
+        f"These rows do not say how {arm} would work there: leave out these rows or that {what}, or the column if "
         f"it follows from the {what}.",
         rows=rows, treatment=arm,
     )  # fmt: skip

@@ -240,7 +240,7 @@ def _text(column: pd.Series, present: pd.Series, n_values: int) -> list[Finding]
     rare = counts[counts < FEW_ROWS]
     if n_values > MANY_CATEGORIES:
         what = f"has {n_values:,} categories, {len(rare):,} of them with fewer than {FEW_ROWS} rows"
-        how = "Group them: a rule asks about one at a time, and models pool all but the 32 most frequent."
+        how = "Group them: a rule asks about one at a time, and models pool all but the 31 most frequent."
         return [Finding("warning", RARE_CATEGORIES, name, what, how)]
     if len(rare) and n_values > 2:
         what = f"has {len(rare)} of {n_values} categories with fewer than {FEW_ROWS} rows ({_some(list(rare.index))})"

@@ -19,6 +19,7 @@ SINGULAR = {
     "women": "woman",
     "children": "child",
     "leaves": "leaf",
+    "calories": "calorie",
 }  # others lose their s
 
 
@@ -82,21 +83,53 @@ def action_label(tree: Tree, node: int) -> str:
 
 
 def question(tree: Tree, node: int, *, missing: bool = True) -> str:
-    """The question of an inner node as it is asked: "age ≤ 50? (missing → yes)"."""
+    """The question of an inner node as it is asked: "age ≤ 50? (missing → yes)", or "sex?" of two named values."""
     side = missing_label(tree, node) if missing else ""
-    return f"{split_label(tree, node, missing=False)}?" + (f" ({side})" if side else "")
+    feature = tree.features[tree.feature[node]]
+    asked = split_label(tree, node, missing=False) if _names(tree, node) is None else shown(feature.name)
+    return f"{asked}?" + (f" ({side})" if side else "")
+
+
+def answers(tree: Tree, node: int) -> tuple[str, str]:
+    """The answers that send rows left and right: "yes" and "no", or the names of a column's two values."""
+    first, second = _names(tree, node) or ("yes", "no")
+    return shown(first), shown(second)
+
+
+def _names(tree: Tree, node: int) -> tuple[str, str] | None:
+    """The names of the two values between which an inner node splits; None where they have none."""
+    feature, threshold = tree.features[tree.feature[node]], float(tree.threshold[node])
+    return None if tree.asks_for_missing(node) is not None else feature.names_at(threshold)
 
 
 def missing_label(tree: Tree, node: int) -> str:
     """Name the answer of rows without a value at an inner node, "missing → yes"; "" where no training row was such."""
     if tree.asks_for_missing(node) is not None or not tree.features[tree.feature[node]].has_missing:
         return ""
-    return f"missing → {'yes' if tree.missing_go_to_left[node] else 'no'}"
+    return f"missing → {answers(tree, node)[not tree.missing_go_to_left[node]]}"
 
 
 def counted(n: int, unit: str = "rows") -> str:
     """A number of rows in words: "1,204 people", "1 person"."""
-    return f"{n:,} {SINGULAR.get(unit, unit.removesuffix('s')) if n == 1 else unit}"
+    return with_unit(f"{n:,}", unit)
+
+
+def with_unit(number: str, unit: str) -> str:
+    """A number as it is written, with its unit: "2 days", "1 day", "1.0 days", "1 degree Celsius"."""
+    words = unit.split(" ")
+    plural = next((k for k, word in enumerate(words) if _singular(word) != word), None)
+    if number == "1" and plural is not None:
+        words[plural] = _singular(words[plural])
+    return " ".join([number, *words]).rstrip()
+
+
+def _singular(word: str) -> str:
+    """The singular of a plural; any other word ("Celsius", "s", "mg") as it is."""
+    if word in SINGULAR:
+        return SINGULAR[word]
+    if len(word) <= len("lbs") or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
 
 
 def _rows_of_leaf(tree: Tree, node: int, start: str = "", end: str = "") -> str:
@@ -138,9 +171,18 @@ def export_text(tree: Tree, *, missing: bool = True) -> str:
             lines.append(f"{first}{action_label(tree, node)}{_rows_of_leaf(tree, node, '  (', ')')}")
             continue
         lines.append(f"{first}{question(tree, node, missing=missing)}")
-        before[int(tree.children_left[node])] = f"{rest}├─ yes: ", f"{rest}│       "
-        before[int(tree.children_right[node])] = f"{rest}└─ no:  ", f"{rest}        "
+        left, right = branches(*answers(tree, node), rest)
+        before[int(tree.children_left[node])], before[int(tree.children_right[node])] = left, right
     return "\n".join(lines)
+
+
+def branches(first: str, second: str, before: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Of two answers in a text what stands before the node's own line, and before those below it."""
+    width = max(len(first), len(second)) + 2
+    blank = " " * (width + 3)
+    return (f"{before}├─ {f'{first}:':<{width}}", f"{before}│{blank[1:]}"), (
+        f"{before}└─ {f'{second}:':<{width}}", before + blank,
+    )  # fmt: skip
 
 
 def export_html(tree: Tree) -> str:
@@ -173,8 +215,9 @@ def export_html(tree: Tree) -> str:
             continue
         parts.append(f"<li>{first}{escape(question(tree, node))}{_LIST}")
         left, right = int(tree.children_left[node]), int(tree.children_right[node])
-        answer[left], closing[left] = "<em>yes:</em> ", ""
-        answer[right], closing[right] = "<em>no:</em> ", f"</ul></li>{end}"
+        first, second = map(escape, answers(tree, node))
+        answer[left], closing[left] = f"<em>{first}:</em> ", ""
+        answer[right], closing[right] = f"<em>{second}:</em> ", f"</ul></li>{end}"
     return f'<div class="policytree" style="{ROOM}">{_LIST}{"".join(parts)}</ul></div>'
 
 
@@ -219,8 +262,9 @@ def export_graphviz(tree: Tree, *, missing: bool = True) -> str:
             out.append(f"  {node} [label={_dot_string(label)}, style=rounded];")
             continue
         out.append(f"  {node} [label={_dot_string(question(tree, node, missing=missing))}];")
-        out.append(f'  {node} -> {tree.children_left[node]} [label="yes"];')
-        out.append(f'  {node} -> {tree.children_right[node]} [label="no"];')
+        children = tree.children_left[node], tree.children_right[node]
+        for child, answer in zip(children, answers(tree, node), strict=True):
+            out.append(f"  {node} -> {child} [label={_dot_string(answer)}];")
     return "\n".join([*out, "}"]) + "\n"
 
 

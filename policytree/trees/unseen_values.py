@@ -119,9 +119,9 @@ def sentence(tree: Tree, part: Unseen) -> str:
 
 def _sides(tree: Tree, nodes: tuple[int, ...]) -> str:
     """Where rows go at questions, such as "at 'town = Oslo?' they go to 'no'"."""
-    from policytree.trees.text import split_label
+    from policytree.trees.text import answers, question
 
-    sides = [f"'{split_label(tree, n)}?' they go to '{'yes' if tree.missing_go_to_left[n] else 'no'}'" for n in nodes]
+    sides = [f"'{question(tree, n)}' they go to '{answers(tree, n)[not tree.missing_go_to_left[n]]}'" for n in nodes]
     return "at " + ", at ".join(sides[:SHOWN]) + (", ..." if len(sides) > SHOWN else "")
 
 

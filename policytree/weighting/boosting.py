@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -70,6 +71,19 @@ class Boosted:
             raw = raw + stage
             stage[...] = self._linked(raw)
         return out
+
+    def with_columns(self, Z: np.ndarray, fixed: np.ndarray, rounds: Sequence[int]) -> np.ndarray:
+        """Predictions (V, n) after ``rounds[v]`` rounds where the columns after those of ``Z`` are ``fixed[v]``.
+
+        Of one output.
+        """
+        last = max(self.booster.current_iteration(), 1)
+        rounds = [min(r, last) for r in rounds]
+        scores = RawScores.of(self.booster, Z, [0, max(rounds)])
+        if scores is not None:
+            return self._linked(scores.with_columns(fixed, rounds))
+        tables = (np.hstack([Z, np.tile(columns, (len(Z), 1))]) for columns in fixed)
+        return np.stack([self.stages(table, (r,))[0] for table, r in zip(tables, rounds, strict=True)])
 
     def _sums(self, Z: np.ndarray, bounds: list[int]) -> np.ndarray:
         """Raw scores of the trees between two of the ascending ``bounds``, (S, n) or (S, n, K)."""

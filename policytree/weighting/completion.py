@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from policytree.weighting.scheme import Nuisances
 from policytree.weighting.study_data import StudyData
@@ -81,6 +82,16 @@ def unadjusted(observed: StudyData, floor: float = 0.02) -> StudyData:
     )
     total = np.bincount(observed.arm, weights=weight * observed.seen * observed.y, minlength=observed.n_arms)
     return completed(observed, of_missing(observed, (total / of_seen)[observed.arm], (of_seen / of_all)[observed.arm]))
+
+
+def rows_by_arm(seen: StudyData) -> pd.DataFrame:
+    """Rows of every arm, their share, and the mean of outcomes that are completed; NaN where an arm has no row."""
+    rows, weights, sums = (
+        np.bincount(seen.arm, weights=w, minlength=seen.n_arms) for w in (None, seen.weight, seen.weight * seen.y)
+    )
+    mean = np.divide(sums, weights, out=np.full(seen.n_arms, np.nan), where=weights > 0)
+    index = pd.Index(seen.treatments, name="arm")
+    return pd.DataFrame({"rows": rows, "share": rows / seen.n, "mean": mean}, index=index)
 
 
 def _times(observed: StudyData) -> TimeToEvent:

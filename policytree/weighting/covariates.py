@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,26 @@ from policytree.data.feature_encoder import FeatureEncoder
 from policytree.data.features import CATEGORICAL
 from policytree.exceptions import InputError
 
-if TYPE_CHECKING:
-    from sklearn.preprocessing import OneHotEncoder
-
 MAX_LEVELS = 32  # indicator columns per category; rarer values are pooled, so that an id column cannot fill the memory
+
+
+@dataclass(frozen=True, slots=True)
+class _Levels:
+    """The values of a categorical column, NaN the last, that have an indicator; ``pools``: others share one more."""
+
+    kept: np.ndarray
+    pools: bool
+
+    @classmethod
+    def of(cls, codes: np.ndarray) -> _Levels:
+        found, counts = np.unique(codes, return_counts=True)
+        if len(found) < MAX_LEVELS:
+            return cls(found, False)
+        return cls(found[np.sort(np.argsort(counts, kind="stable")[1 - MAX_LEVELS :])], True)
+
+    def indicators(self, codes: np.ndarray) -> np.ndarray:
+        own = (codes[:, None] == self.kept) | (np.isnan(codes)[:, None] & np.isnan(self.kept))
+        return np.column_stack([own, ~own.any(axis=1)]) if self.pools else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +38,7 @@ class _Table:
     """One fitted argument (X or W)."""
 
     encoder: FeatureEncoder
-    indicators: OneHotEncoder | None
+    levels: tuple[_Levels, ...]
 
     @property
     def categorical(self) -> np.ndarray:
@@ -32,10 +47,11 @@ class _Table:
     def matrix(self, table) -> np.ndarray:
         encoded = self.encoder.encode(table)
         self._refuse_overflow(encoded)
-        if self.indicators is None:
+        if not self.levels:
             return encoded
         mask = self.categorical
-        return np.hstack([encoded[:, ~mask], self.indicators.transform(encoded[:, mask])])
+        own = (levels.indicators(codes) for levels, codes in zip(self.levels, encoded[:, mask].T, strict=True))
+        return np.hstack([encoded[:, ~mask], *own])
 
     def _refuse_overflow(self, encoded: np.ndarray) -> None:
         large = np.flatnonzero((np.abs(encoded) > LARGEST).any(axis=0))
@@ -49,13 +65,9 @@ class _Table:
         """Names of the matrix's columns: ``age``, ``town=Rome``, ``town=missing``, ``town=other``."""
         features = np.array(self.encoder.features, dtype=object)
         out = [f.name for f in features[~self.categorical]]
-        if self.indicators is not None:
-            fitted = self.indicators
-            for j, feature in enumerate(features[self.categorical]):
-                pooled = fitted.infrequent_categories_[j]
-                kept = [c for c in fitted.categories_[j] if pooled is None or c not in pooled]
-                values = ["missing" if np.isnan(c) else feature.categories[int(c)] for c in kept]
-                out += [f"{feature.name}={v}" for v in values + ([] if pooled is None else ["other"])]
+        for feature, levels in zip(features[self.categorical], self.levels, strict=True):
+            values = ["missing" if np.isnan(code) else feature.categories[int(code)] for code in levels.kept]
+            out += [f"{feature.name}={v}" for v in values + ["other"] * levels.pools]
         return out
 
     def second_levels(self) -> list[str]:
@@ -69,16 +81,11 @@ class _Table:
 
 
 def _fit_table(table, argument: str) -> _Table:
-    encoder = FeatureEncoder.fit(table, argument=argument)
-    fitted = _Table(encoder, None)
+    fitted = _Table(FeatureEncoder.fit(table, argument=argument), ())
     mask = fitted.categorical
     if not mask.any():
         return fitted
-    from sklearn.preprocessing import OneHotEncoder
-
-    indicators = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MAX_LEVELS, sparse_output=False)
-    indicators.fit(encoder.encode(table)[:, mask])
-    return _Table(encoder, indicators)
+    return _Table(fitted.encoder, tuple(map(_Levels.of, fitted.encoder.encode(table)[:, mask].T)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +93,8 @@ class Covariates:
     """Turns (X, W) into the float64 matrix of the nuisance models, the same way at fit and later.
 
     Numbers and booleans stay one column (NaN where missing); text and categorical columns become indicator columns, one
-    per value, missing being a value of its own and values beyond the 32 most frequent being pooled. Values not seen at
-    fit get the pooled column, or zeros.
+    per value, missing being a value of its own. From 32 values on, all but the 31 most frequent are pooled. Values not
+    seen at fit get the pooled column, or zeros.
     """
 
     tables: tuple[_Table | None, _Table | None]

@@ -284,6 +284,12 @@ class CrossFitted:
     study_odds: float = 1.0
     assignment: CrossFit | None = None
 
+    def only(self, *parts: str) -> CrossFitted:
+        """The same without other models: nobody waits for predictions that are not asked for."""
+        others = {"regression", "propensity", "observation", "uptake", "participation", "assignment"} - set(parts)
+        without: dict[str, Any] = dict.fromkeys(others)
+        return replace(self, **without)
+
     def predictions(self) -> Nuisances:
         """Out of fold, for the rows of the fit."""
         return Nuisances(
@@ -528,15 +534,16 @@ def _arm_fits(propensity, Z, observed: StudyData, plan: FoldPlan) -> list[FoldFi
 
 def _fit_again(stack: PropensityStack, counts, finished: list[CrossFit], Z, observed: StudyData, executor) -> None:
     """Replace what turns out to need more rounds; ``counts``: of outcome and of arm learners, for every plan."""
-    again: dict[int, FoldFits] = {}
-    start = 0
-    for n_outcomes, n_arms in counts:
-        start += n_outcomes
-        own = stack.fits_again(finished[start : start + n_arms], Z, observed)
-        again |= {start + k: fits for k, fits in own.items()}
-        start += n_arms
-    for position, fit in zip(again, run_fits(list(again.values()), executor), strict=True):
-        finished[position] = fit
+    again: dict[int, FoldFits] | None = None
+    while again is None or again:
+        again, start = {}, 0
+        for n_outcomes, n_arms in counts:
+            start += n_outcomes
+            own = stack.fits_again(finished[start : start + n_arms], Z, observed)
+            again |= {start + k: fits for k, fits in own.items()}
+            start += n_arms
+        for position, fit in zip(again, run_fits(list(again.values()), executor), strict=True):
+            finished[position] = fit
 
 
 def _joined_arms(propensity, done: list[CrossFit], observed: StudyData) -> CrossFit | None:

@@ -598,7 +598,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         if self.participation_ is None:
             raise InputError("fit was given no target; fit to a study with population=Population(...).")
         Z = self.covariates_.matrix(X, W)
-        ratio = median_of_repeats([r.predict_new(Z, None) for r in self.repeats_]).ratio
+        ratio = median_of_repeats([r.only("participation").predict_new(Z, None) for r in self.repeats_]).ratio
         assert ratio is not None, "there is a target"
         return np.minimum(ratio, self.max_target_weight)
 
@@ -826,7 +826,8 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         if not len(Z):
             raise InputError("X has no rows; pass at least one.")
         cluster = row_of_cluster(self, groups, len(Z))
-        nuisances = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_])
+        parts = ("regression",) if self.offers_ is None else ("regression", "propensity", "uptake")
+        nuisances = median_of_repeats([r.only(*parts).predict_new(Z, cluster) for r in self.repeats_])
         values = nuisances.regression
         if self.offers_ is not None:
             scheme = resolve_scheme(self, self.treatments_)
@@ -867,7 +868,7 @@ class RewardEstimator(NuisancePictures, NestedParameters):
         if not len(Z):
             raise InputError("X has no rows; pass at least one.")
         cluster = row_of_cluster(self, groups, len(Z))
-        chances = median_of_repeats([r.predict_new(Z, cluster) for r in self.repeats_]).propensity
+        chances = median_of_repeats([r.only("propensity").predict_new(Z, cluster) for r in self.repeats_]).propensity
         assert chances is not None, "models of treatment were fitted"
         table = X if X is not None else W
         index = table.index if isinstance(table, pd.DataFrame) else None

@@ -45,7 +45,9 @@ R = TypeVar("R")
 ROUNDS = (1, 3, 6, 10, 15, 22, 30, 45, 65, 100)  # of boosted outcomes, to choose from
 PROPENSITY_ROUNDS, PROPENSITY_RATE = (1, 2, 3, 5, 7, 10, 15, 21, 30, 45, 63, 90, 126), 0.2
 UNDERSMOOTHING = 4.0  # rounds of boosted propensities, by those of least error
-FIRST_ROUNDS = 9  # stages of boosted propensities that are fitted at first: in a trial the error is least after one
+#: Stages of boosted propensities that are fitted at first, then where more may be used: in a trial the error is least
+#: after one round. ``benchmarks/propensity_rounds.py``: the first ones choose the rounds that more of them would.
+RUNGS = (6, 9, len(PROPENSITY_ROUNDS))
 LOGIT_PENALTIES = (0.03, 1.0)  # C of scikit-learn: one over the penalty
 LOGIT_TOLERANCE = 1e-3  # of the gradient: probabilities are off by less than a thousandth
 TARGETING_PENALTY = 3.0  # rows, one standard deviation off, that speak for leaving the predictions as they are
@@ -171,6 +173,9 @@ class _BoostedStages:
 
     def at(self, Z: np.ndarray, stage: int) -> np.ndarray:
         return self.model.stages(Z, ROUNDS[stage : stage + 1])[0]
+
+    def with_columns(self, Z: np.ndarray, fixed: np.ndarray, stages: np.ndarray) -> np.ndarray:
+        return self.model.with_columns(Z, fixed, [ROUNDS[stage] for stage in stages])
 
 
 def linear_stages(
@@ -362,13 +367,10 @@ class OverArms:
 
     def of_arms(self, Z: np.ndarray, arms: Sequence[int], stages: np.ndarray) -> Iterator[np.ndarray]:
         """As :meth:`of_arm` of several arms, each with its stage; what they share is prepared once."""
-        if self.indicators:
-            columns = np.hstack([Z, np.zeros((len(Z), self.n_arms))])
-            for k in arms:
-                columns[:, Z.shape[1] :] = np.arange(self.n_arms) == k
-                yield self.model.at(columns, int(stages[k]))
-        elif isinstance(self.model, _Constant):
+        if not arms or isinstance(self.model, _Constant):
             yield from (self.model.at(Z, int(stages[k])) for k in arms)
+        elif self.indicators:
+            yield from self.model.with_columns(Z, np.eye(self.n_arms)[arms], stages[arms])
         else:
             for k, table in zip(arms, self.model.prepare.of_arms(Z, arms), strict=True):
                 yield self.model.at_prepared(table, int(stages[k]))
@@ -852,7 +854,7 @@ class PropensityStack:
 
     def fits(self, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> list[FoldFits]:
         """List the fits: every learner in every fold."""
-        return [self._fits_of(kind, FIRST_ROUNDS, Z, observed, plan) for kind in self.learners]
+        return [self._fits_of(kind, RUNGS[0], Z, observed, plan) for kind in self.learners]
 
     def fits_again(self, fits: list[CrossFit], Z: np.ndarray, observed: StudyData) -> dict[int, FoldFits]:
         """Return fits to repeat, by their position: boosted trees of which more rounds than there are may be used.
@@ -860,17 +862,19 @@ class PropensityStack:
         Parameters
         ----------
         fits : list of CrossFit
-            Of :meth:`fits`.
+            Of :meth:`fits`, or of what was repeated.
         Z : ndarray of shape (n, q)
         observed : StudyData
         """
         if "boosted" not in self.learners:
             return {}
         k = self.learners.index("boosted")
-        best = int(_errors(fits[k], observed).argmin())
-        if UNDERSMOOTHING * PROPENSITY_ROUNDS[best] <= PROPENSITY_ROUNDS[FIRST_ROUNDS - 1]:
+        errors = _errors(fits[k], observed)
+        wanted = UNDERSMOOTHING * PROPENSITY_ROUNDS[int(errors.argmin())]
+        more = next((n_stages for n_stages in RUNGS if n_stages > len(errors)), None)
+        if more is None or wanted <= PROPENSITY_ROUNDS[len(errors) - 1]:
             return {}
-        return {k: self._fits_of("boosted", len(PROPENSITY_ROUNDS), Z, observed, fits[k].folds)}
+        return {k: self._fits_of("boosted", more, Z, observed, fits[k].folds)}
 
     def _fits_of(self, kind: str, n_stages: int, Z: np.ndarray, observed: StudyData, plan: FoldPlan) -> FoldFits:
         fit = partial(_fit_arms, kind, observed.n_arms, n_stages)

@@ -66,7 +66,8 @@ class _Trees:
     n_outputs: int
 
 
-_READ: WeakKeyDictionary[Any, _Trees | None] = WeakKeyDictionary()  # trees are asked again: of other rows and arms
+#: Trees of so many rounds, which are asked again: of other rows and arms.
+_READ: WeakKeyDictionary[Any, tuple[int, _Trees | None]] = WeakKeyDictionary()
 
 
 class RawScores:
@@ -87,9 +88,11 @@ class RawScores:
         """None where LightGBM is as fast at these rounds, or trees are of another kind: more leaves, or categories."""
         if len(Z) < (FEWEST_ROWS if 2 * len(rounds) < rounds[-1] else FEWEST_ROWS_OF_ROUNDS):
             return None
-        if booster not in _READ:
-            _READ[booster] = _read(booster.model_to_string(), booster.num_model_per_iteration())
-        read = _READ[booster]
+        n_rounds, read = _READ.get(booster, (0, None))
+        if n_rounds < rounds[-1]:
+            text = booster.model_to_string(num_iteration=rounds[-1])
+            read = _read(text, booster.num_model_per_iteration())
+            _READ[booster] = rounds[-1], read
         return None if read is None else cls(read, Z)
 
     def sums(self, rounds: Sequence[int]) -> np.ndarray:
@@ -100,31 +103,79 @@ class RawScores:
             self._add(np.ascontiguousarray(self._Z[start : start + BLOCK].T), rounds, out[:, :, start : start + BLOCK])
         return out[:, 0] if K == 1 else np.moveaxis(out, 1, 2)
 
+    def with_columns(self, fixed: np.ndarray, rounds: Sequence[int]) -> np.ndarray:
+        """Sums over the first ``rounds[v]`` rounds where further columns are ``fixed[v]`` in all rows, (V, n).
+
+        Their questions have one answer for all rows, and what trees ask about rows is answered for all ``v`` at once.
+        """
+        n, q = self._Z.shape
+        reduced = [_reduced(tree, self._read.questions, q, fixed) for tree in self._read.trees[: max(rounds)]]
+        out, n_questions = np.zeros((len(fixed), n)), self._read.trees[max(rounds) - 1].n_known
+        for start in range(0, n, BLOCK):
+            columns = np.ascontiguousarray(self._Z[start : start + BLOCK].T)
+            right, buffers = self._answers(columns, n_questions), _Buffers(columns.shape[1])
+            for r, (questions, struck, values) in enumerate(reduced):
+                buffers.strike(right, questions, struck)
+                for of_leaves, users in values:
+                    value = buffers.looked_up(of_leaves)
+                    for v in users:
+                        if r < rounds[v]:
+                            out[v, start : start + BLOCK] += value
+        return out
+
     def _add(self, columns: np.ndarray, rounds: Sequence[int], out: np.ndarray) -> None:
         """Add the trees' values, one tree after the other as LightGBM does, so that sums round alike."""
-        K, n = self._read.n_outputs, columns.shape[1]
+        K = self._read.n_outputs
         used = self._read.trees[: rounds[-1] * K]
-        right = self._answers(columns, used[-1].n_known if used else 0)
-        answers = np.empty((MOST_LEAVES - 1, n), dtype=np.uint8)
-        struck, value = np.empty(n, dtype=np.uint8), np.empty(n)
+        right, buffers = self._answers(columns, used[-1].n_known if used else 0), _Buffers(columns.shape[1])
         for (first, last), sums in zip(pairwise(rounds), out, strict=True):
             for k, tree in enumerate(used[first * K : last * K]):
-                own = answers[: len(tree.questions)]
-                np.take(right, tree.questions, axis=0, out=own, mode="clip")
-                np.multiply(own, tree.struck, out=own)
-                np.bitwise_or.reduce(own, axis=0, out=struck)
-                np.take(tree.values, struck, out=value, mode="clip")
-                sums[k % K] += value
+                buffers.strike(right, tree.questions, tree.struck)
+                sums[k % K] += buffers.looked_up(tree.values)
 
     def _answers(self, columns: np.ndarray, n_questions: int) -> np.ndarray:
         """Ones where a row goes to the right, (questions, n)."""
         right = np.empty((n_questions, columns.shape[1]), dtype=bool)
         has_missing = np.isnan(columns).any(axis=1)
         for (feature, threshold, nan_right), answer in zip(self._read.questions, right, strict=False):
+            if feature >= len(columns):
+                continue
             np.greater(columns[feature], threshold, out=answer)  # false of NaN
             if nan_right and has_missing[feature]:
                 answer |= np.isnan(columns[feature])
         return right.view(np.uint8)
+
+
+class _Buffers:
+    """The memory that one tree after the other uses, of ``n`` rows."""
+
+    def __init__(self, n: int):
+        self.answers = np.empty((MOST_LEAVES - 1, n), dtype=np.uint8)
+        self.struck, self.value = np.empty(n, dtype=np.uint8), np.empty(n)
+
+    def strike(self, right: np.ndarray, questions: np.ndarray, struck: np.ndarray) -> None:
+        """Mark the leaves of a tree that every row's answers strike out."""
+        own = self.answers[: len(questions)]
+        np.take(right, questions, axis=0, out=own, mode="clip")
+        np.multiply(own, struck, out=own)
+        np.bitwise_or.reduce(own, axis=0, out=self.struck)
+
+    def looked_up(self, values: np.ndarray) -> np.ndarray:
+        """Every row's value of ``values`` by the leaves that are struck, until the next call."""
+        return np.take(values, self.struck, out=self.value, mode="clip")
+
+
+def _reduced(tree: _Tree, asked: list[Question], q: int, fixed: np.ndarray):
+    """Questions about the first ``q`` columns and what they strike; values, with the rows of ``fixed`` they are for."""
+    about = np.array([asked[number][0] for number in tree.questions], dtype=np.intp)
+    own = about < q
+    users: dict[int, list[int]] = {}
+    beyond = [(asked[number], bits) for number, bits in zip(tree.questions[~own], tree.struck[~own, 0], strict=True)]
+    for v, columns in enumerate(fixed):
+        struck = np.bitwise_or.reduce([bits for (f, t, _), bits in beyond if columns[f - q] > t], dtype=np.uint8)
+        users.setdefault(int(struck), []).append(v)
+    values = [(tree.values[np.arange(256) | struck], of) for struck, of in users.items()]
+    return tree.questions[own], tree.struck[own], values
 
 
 def _read(text: str, n_outputs: int) -> _Trees | None:

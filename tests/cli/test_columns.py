@@ -136,7 +136,7 @@ def test_a_question_that_cannot_be_answered_costs_nothing_else(tmp_path, monkeyp
     code, out, err = design(tmp_path / "few.csv", tmp_path / "out", "--cv", "2", "--max-depth", "1", "--repeats", "1")
     assert code == 0, err
     said = " ".join(out.split())
-    assert "What could a hidden confounder do? Not answered: propensity is far from the shares" in said
+    assert "Could hidden confounding undo it? Not answered: propensity is far from the shares" in said
     assert "Would the tree come again" not in said and "Value, held out" in said
 
 

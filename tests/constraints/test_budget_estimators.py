@@ -17,6 +17,7 @@ from policytree.plotting.budget import BudgetPathDisplay
 from policytree.problem.types import Status
 from policytree.solvers.constrained.solve import Infeasible
 from policytree.weighting.study_data import StudyData
+from tests.support.simulations import assert_errors_are_as_said
 
 matplotlib.use("Agg")
 COSTS = {"drug": 100.0, "surgery": 300.0}
@@ -276,16 +277,16 @@ def test_spend_and_shares_of_policies():
         policy_value("drug", {"drug": 1.0})
 
 
-@pytest.mark.slow
-def test_intervals_of_spend_and_shares_cover_with_clusters():
-    rng, draws, covered = np.random.default_rng(0), 1500, np.zeros(2)
-    for _ in range(draws):
-        common = np.repeat(rng.normal(size=40), 5)  # forty clusters of five
+def test_the_error_of_a_spend_is_as_said_with_clusters():
+    """A share is a spend at a price of one."""
+    rng, found = np.random.default_rng(0), []
+    groups = np.repeat(np.arange(40), 5)
+    for _ in range(300):
+        common = np.repeat(rng.normal(size=40), 5)
         chosen = np.where(common + rng.normal(size=200) > 0, "yes", "no")
-        options = {"groups": np.repeat(np.arange(40), 5)}
-        spend, share = policy_value(chosen, {"yes": 10.0}, **options), policy_value(chosen, {"yes": 1.0}, **options)
-        covered += spend.lower <= 5.0 <= spend.upper, share.lower <= 0.5 <= share.upper
-    assert (np.abs(covered / draws - 0.95) < 0.02).all()
+        spend = policy_value(chosen, {"yes": 10.0}, groups=groups)
+        found.append((spend.value, spend.standard_error))
+    assert_errors_are_as_said(*np.transpose(found), 5.0)
 
 
 def test_parameters_survive_cloning():

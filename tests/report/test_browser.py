@@ -106,7 +106,8 @@ def named(name: str) -> str:
 
 def question(feature: str, bound: float, yes: dict, no: dict) -> dict:
     node = {"question": f"{feature} at most {bound}?", "feature": feature, "kind": "numeric", "value": bound}
-    return node | {"missing": "", "unknown": "yes", "rows": "9 rows", "otherwise": "", "yes": yes, "no": no}
+    node |= {"asked": node["question"], "answers": ["yes", "no"], "missing": "", "unknown": "yes", "rows": "9 rows"}
+    return node | {"otherwise": "", "yes": yes, "no": no}
 
 
 def leaf(treatment: str) -> dict:

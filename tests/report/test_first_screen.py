@@ -156,7 +156,7 @@ def test_people_for_whom_the_rule_is_unsure_are_counted_on_page_one(trial):
     given = model.predict(study.X)[own][0]
     assert said.endswith(
         f": the rule's advice on all data, {given}, came again only 25 times in 100 when it was learnt without some of "
-        "the people. Treat it as open: decide for them as without the rule."
+        "the people. Do not follow the rule for them: choose their treatment as you would if there were no rule."
     )
     light = verdict_blocks(report)[2]
     assert light.tone == "supported" and light.text.startswith(
@@ -212,6 +212,8 @@ def test_held_out_effects_are_those_of_people_whom_rules_give_a_treatment(trial)
 def test_an_interval_across_zero_has_a_word_at_either_end():
     across = SimpleNamespace(value=-64.0, lower=-303.0, upper=175.0)
     assert Amounts(False, "dollars", 0.95).text(across) == "64 dollars less (95% CI 175 more to 303 less)"
+    single = SimpleNamespace(value=-1.2, lower=-19.6, upper=22.6)
+    assert Amounts(False, "days", 0.95).text(single) == "1 day less (95% CI 23 more to 20 less)"
     share = SimpleNamespace(value=0.01, lower=-0.029, upper=0.049)
     assert Amounts(True, "", 0.95).parts(share) == ("1.0 more of 100", "95% CI 2.9 fewer to 4.9 more")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ from policytree.evaluation import (
 from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.report.content import Picture, Table, Words
 from policytree.report.described import About
+from policytree.report.sections.missing import missing_section
 from policytree.trees.text import export_text
+from policytree.weighting.study_data import StudyData
 from tests.report.studies import learner
 
 COSTS = {"none": 0.0, "pill": 1.0}
@@ -175,3 +178,12 @@ def test_what_was_not_asked_has_no_section(study, fitted):
     X, T, Y = study
     keys = [part.key for part in StudyReport(fitted, Y, T, X=X).content.sections]
     assert not {"ranking", "stability"} & set(keys)
+
+
+def test_an_arm_without_a_row_stands_in_the_table_of_missing_outcomes():
+    missing = np.array([False, True, False])
+    seen = StudyData.of(np.zeros(3), ["a", "c", "c"], treatments=np.array(["a", "b", "c"]))
+    study = SimpleNamespace(missing=missing, seen=seen, about=About(outcome="score"))
+    section = missing_section(SimpleNamespace(study=study, rewards=None))
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    assert table.rows == (("a", "1", "1", "100.0%"), ("b", "0", "0", "-"), ("c", "2", "1", "50.0%"))

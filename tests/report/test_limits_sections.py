@@ -100,4 +100,4 @@ def test_a_front_of_a_tree_without_limits_has_no_chosen_point(limited):
     content = StudyReport(model, Y, T, X=X, results=path).content
     picture = next(block for block in content.section("further").blocks if isinstance(block, Picture))
     assert picture.data["chosen"] is None
-    assert content.section("further").title == "What limits would cost"
+    assert content.section("further").title == "Cost of possible limits"

@@ -16,7 +16,7 @@ from policytree import PolicyTree
 from policytree.data.features import Feature
 from policytree.exceptions import InputError
 from policytree.serialization import check_tree, from_dict, from_json, save_text, to_dict, to_json
-from policytree.trees.text import export_graphviz, export_text, format_threshold, split_label, to_rules
+from policytree.trees.text import export_graphviz, export_text, format_threshold, split_label, to_rules, with_unit
 from policytree.trees.tree import Tree
 
 
@@ -189,3 +189,23 @@ def test_files_are_written_whole(tmp_path):
 @pytest.mark.parametrize("value", [1234567.5, 123457.5, 2.9999999, 31.5, -0.5, 1e-9])
 def test_a_shown_threshold_parts_whole_numbers_as_the_real_one(value):
     assert np.floor(float(format_threshold(value))) == np.floor(value)
+
+
+@pytest.mark.parametrize(
+    ("unit", "one"),
+    [
+        ("days", "1 day"),
+        ("days to the trial's endpoint", "1 day to the trial's endpoint"),
+        ("school days", "1 school day"),
+        ("degrees Celsius", "1 degree Celsius"),
+        ("injuries", "1 injury"),
+        ("calories", "1 calorie"),
+        ("mg", "1 mg"),
+        ("s", "1 s"),
+        ("mass", "1 mass"),
+        ("", "1"),
+    ],
+)
+def test_one_of_a_unit_is_singular(unit, one):
+    assert with_unit("1", unit) == one
+    assert with_unit("1.0", unit) == f"1.0 {unit}".rstrip() and with_unit("21", unit) == f"21 {unit}".rstrip()

@@ -10,11 +10,14 @@ import pytest
 
 from policytree import PolicyTree, StudyReport
 from policytree.exceptions import InputError
+from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.report.described import About
 from policytree.report.html import to_html
+from policytree.report.outline import checklist, outline
 from policytree.serialization import from_json, to_json
 from policytree.trees.labels import Label, labelled
-from policytree.trees.text import export_text
+from policytree.trees.short_thresholds import with_two_values
+from policytree.trees.text import export_graphviz, export_html, export_text, rule_sentence
 
 
 def study(n: int = 200):
@@ -34,10 +37,10 @@ def report(**about):
 
 def test_zeros_and_ones_are_values_and_no_numbers():
     shown, X = report()
-    assert "sex = 0?" in shown.to_text() and "sex ≤" not in shown.to_text()
+    assert "sex?\n  ├─ 0: " in shown.to_text() and "sex ≤" not in shown.to_text()
     named, _ = report(labels={"sex": Label("sex", values={"0": "male", "1": "female"})})
     text = named.to_text()
-    assert "sex = male?" in text and "sex = female" in " ".join(text.split())
+    assert "sex?\n  ├─ male: " in text and "sex = female" in " ".join(text.split())
     np.testing.assert_array_equal(named.tree.apply(X.to_numpy(float)), shown.tree.apply(X.to_numpy(float)))
     page = to_html(named.content)
     assert '"kind": "category"' in page and '"value": "male"' in page  # the form offers names to choose from
@@ -47,7 +50,7 @@ def test_the_saved_tree_keeps_the_names():
     shown, _ = report()
     named = labelled(shown.tree, {"sex": Label("sex", values={"0": "male", "1": "female"})})
     again = from_json(to_json(named))
-    assert again.features[0].value_names == ("male", "female") and "sex = male" in export_text(again)
+    assert again.features[0].value_names == ("male", "female") and "sex?\n├─ male:   " in export_text(again)
     assert again.features[1].value_names is None
     data = json.loads(to_json(named))
     data.pop("checksum", None)
@@ -64,3 +67,26 @@ def test_about_is_a_mapping_of_known_names():
         About.of({"unit": "kg", "colour": "red"})
     with pytest.raises(InputError, match="about must be a mapping"):
         About.of("kg")
+
+
+def test_a_question_and_the_sentence_name_a_value_alike():
+    """A headline of "diabetes is yes" stood above "diabetes = no?"."""
+    X = pd.DataFrame({"diabetes": [0.0, 0.0, 1.0, 1.0, np.nan], "age": [30.0, 60.0, 30.0, 60.0, 60.0]})
+    drug = [0.0, 0.0, 0.0, 1.0, 1.0]
+    tree = PolicyTree(max_depth=2).fit(X, pd.DataFrame({"none": [0.5] * 5, "drug": drug})).tree_
+    named = labelled(
+        with_two_values(tree, X.to_numpy()), {"diabetes": Label("diabetes", values={"0": "no", "1": "yes"})}
+    )
+    assert rule_sentence(named).startswith("Give drug to people whose ") and "diabetes is yes" in rule_sentence(named)
+    text = export_text(named)
+    assert "diabetes? (missing → yes)" in text and "diabetes =" not in text
+    assert 'label="no"' in export_graphviz(named) and "<em>no:</em> none" in export_html(named)
+    steps = checklist(outline(named, X.to_numpy(), {}).root)
+    assert any("diabetes? No: give none. Yes: " in step and step.endswith("Not known: as yes.") for step in steps)
+
+
+def test_notes_of_a_leaf_stand_in_lines():
+    """A report's picture escaped the end of a line between who got what and the effect."""
+    tree = PolicyTree(max_depth=0).fit([[1.0], [2.0]], [[1.0, 0.0], [1.0, 0.0]]).tree_
+    display = PolicyTreeDisplay(tree, notes={0: "got: none 48\n2.67 days more"}).plot()
+    assert display.boxes_[0].get_text().splitlines()[-2:] == ["got: none 48", "2.67 days more"]

@@ -20,6 +20,7 @@ from policytree.model_selection.folds import make_folds
 from policytree.weighting import stacking
 from policytree.weighting.boosting import boost
 from policytree.weighting.learners import imputer
+from policytree.weighting.nuisances import cross_fit
 from policytree.weighting.stacking import (
     OUTCOME_LEARNERS,
     CovariateScaler,
@@ -213,6 +214,27 @@ def test_arms_at_once_are_arms_one_by_one(rng, binary, kind, q):
         assert len(found) == len(arms)
         for k, values in zip(arms, found, strict=True):
             assert values.tobytes() == model.of_arm(Z, k, int(stages[k])).tobytes()
+
+
+@pytest.mark.parametrize(("slope", "most"), [(0.0, 10), (0.6, 30), (0.7, 126)])
+def test_boosted_propensities_of_few_rounds_are_those_of_many(monkeypatch, slope, most):
+    """Rounds are fitted as far as they may be used, and no further; which are used does not change."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(600, 3))
+    T = (rng.random(600) < 1 / (1 + np.exp(-slope * np.sign(Z[:, 0] * Z[:, 1])))).astype(int)
+    seen, plan = StudyData.of(Z[:, 0], T), make_folds(600, 3, random_state=0)
+    asked = []
+
+    def counted(*arguments):
+        asked.append(arguments[4])
+        return boost(*arguments)
+
+    monkeypatch.setattr(stacking, "boost", counted)
+    (found,) = cross_fit(Z, seen, [plan], None, PropensityStack())
+    assert max(asked) == most
+    monkeypatch.setattr(stacking, "RUNGS", (len(stacking.PROPENSITY_ROUNDS),))
+    (whole,) = cross_fit(Z, seen, [plan], None, PropensityStack())
+    np.testing.assert_array_equal(found.propensity.predictions, whole.propensity.predictions)
 
 
 def test_rows_of_weight_zero_say_nothing(rng):

@@ -106,12 +106,37 @@ def test_stages_of_many_rows_are_those_of_few(rng):
         np.testing.assert_array_equal(whole[:, :500], fitted.stages(Z[:500], (1, 5, 12)))
 
 
+@pytest.mark.parametrize("objective", ["regression", "binary"])
+@pytest.mark.parametrize("n", [FEWEST_ROWS + 77, 300])
+def test_columns_of_one_value_are_columns(rng, monkeypatch, objective, n):
+    """In many rows and in few, for several values at once, each after rounds of its own; the first column has gaps."""
+    monkeypatch.setattr(tree_scores, "BLOCK", 1_000)
+    Z, further = table(rng), rng.integers(3, size=(FEWEST_ROWS, 2)).astype(float)
+    Z[::7, 0] = np.nan
+    y = np.nan_to_num(Z[:, 0]) * further[:, 0] + Z[:, 4] * (further[:, 1] == 1.0) + rng.normal(size=len(Z))
+    fitted = boost(np.hstack([Z, further]), y if objective == "regression" else y > 0, None, objective, 30)
+    new, values, rounds = table(rng, n), np.array([[0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), (7, 30, 1, 99)
+    new[::5, 0] = np.nan
+    found = fitted.with_columns(new, values, rounds)
+    for own, columns, r in zip(found, values, rounds, strict=True):
+        expected = fitted.stages(np.hstack([new, np.tile(columns, (n, 1))]), (r,))[0]
+        assert own.tobytes() == expected.tobytes()
+    assert len(np.unique(found.sum(axis=1))) == 4
+
+
+def test_more_rounds_are_read_when_they_are_asked_for(rng):
+    Z = table(rng)
+    booster = boost(Z, Z[:, 0] + rng.normal(size=len(Z)), None, "regression", 20).booster
+    for last in (2, 20, 5):
+        assert sums(booster, Z, (0, last)).tobytes() == expected(booster, Z, (0, last)).tobytes()
+
+
 def test_stages_take_little_more_memory_than_they_fill(rng):
     """Staged predictions of a fold are the largest arrays of a fit with many classes: one of them, and no copies."""
     Z = table(rng)
     fitted = boost(Z, np.digitize(Z[:, 0], [-1.0, -0.5, 0.0, 0.5, 1.0]).astype(float), None, "multiclass", 40)
     for rows in (Z, Z[: FEWEST_ROWS_OF_ROUNDS - 1]):  # LightGBM scores the latter
-        fitted.stages(rows, (1, 2))  # trees are read once
+        fitted.stages(rows, (1, 40))  # trees are read once
         tracemalloc.start()
         stages = fitted.stages(rows, tuple(range(1, 41)))
         peak = tracemalloc.get_traced_memory()[1]

@@ -79,7 +79,7 @@ def _json(
             for s in range(len(visits.course))
         ],
         "options": {
-            **{name: value for name, value in job.tree.items() if value is not None},
+            **{name: value for name, value in job.tree.items() if value not in (None, ())},
             "cv": job.cv, "validation": job.validation, "repeats": job.repeats, "seed": job.seed,
             "control": job.control,
         },

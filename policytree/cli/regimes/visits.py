@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from policytree.cli.records import Job
 from policytree.cli.study import OUTCOME_OPTIONS, features_of, percentages, refuse_gaps, refuse_no_numbers
 from policytree.cli.study_options import StudyOptions, option, refuse_unnamed
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
-from policytree.cli.tree_options import ASKED
+from policytree.cli.tree_fields import TreeOptions
 from policytree.cli.wording import SPELT, in_options
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
@@ -30,7 +30,10 @@ from policytree.weighting.propensities import propensity_matrix
 from policytree.weighting.study_data import REFUSE, WEIGHT
 
 # Options of the tree that hold at every decision; all others are about a single one.
-OF_EVERY_STAGE = ("regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "time_limit")
+OF_EVERY_STAGE = (
+    "max_depth", "regularization", "min_samples_leaf", "min_samples_per_treatment", "max_leaf_nodes", "time_limit",
+)  # fmt: skip
+OF_ONE_DECISION = [name for name in asdict(TreeOptions()) if name not in OF_EVERY_STAGE]
 BOTH = "--id and --stage go together: the columns that say whose row it is, and which decision it is about"
 
 
@@ -163,7 +166,7 @@ def refuse_single(job: Job) -> None:
         "--offer-cost": options.offer_cost,
         "--taker-cost": options.taker_cost, "--target-people": job.target_people, "--study-column": job.study_column,
         "--honest": job.honest, "--stability": job.stability, "--labels": job.labels,
-        **{SPELT.get(name, option(name)): tree[name] for name in ASKED if name not in OF_EVERY_STAGE},
+        **{SPELT.get(name, option(name)): tree[name] for name in OF_ONE_DECISION},
         "--limit": options.limit, "--at-least": options.at_least, "--also": options.also, "--parity": options.parity,
         "--value-parity": options.value_parity, "--worst-group": options.worst_group, "--subgroups": options.subgroups,
         "--randomized": options.randomized or None, "--black-box": job.black_box or None,

@@ -75,7 +75,7 @@ class OfferRule(Shown):
     treatment_cost: float
 
     def _shown(self) -> list[Any]:
-        parts = [f"What to offer, {self.costs_text()}:", self.estimator.tree_]
+        parts = [f"Rule for offers, {self.costs_text()}:", self.estimator.tree_]
         return parts if self.values is None else [*parts, self.values]
 
     def costs_text(self) -> str:

@@ -21,6 +21,7 @@ from policytree.evaluation.inference.step_down import (
     rank_treatments,
 )
 from policytree.evaluation.policy_value.gate import ASSIGNMENT, ASSUMED, FRAGILE, UNSAID, Gate, merged, strength_of
+from policytree.trees.text import with_unit
 from policytree.trees.tree import Tree
 
 POWER = 0.8  # probability with which the smallest gain that is named would have been shown
@@ -113,13 +114,6 @@ class Words:
     single: str = "single treatment"
     fixed: str = "treatment"
     unit: str = ""
-
-    def unit_of(self, difference: float | None = None) -> str:
-        """The unit, after a number, with the word for the direction of a difference."""
-        unit = f" {self.unit}" if self.unit else ""
-        if difference is None:
-            return unit
-        return f"{unit} {'more' if difference >= 0 else 'less'}"
 
 
 TREE_WORDS = Words()
@@ -345,7 +339,8 @@ class Verdict(Shown):
     def size(self, estimate: Gain | BestComparison | Estimate) -> str:
         """A difference in the outcome's unit, with the word that says which way."""
         digits = decimals([(estimate.upper - estimate.lower) / 4])
-        return f"{abs(estimate.value):,.{digits}f}{self.words.unit_of(estimate.value)}"
+        size = with_unit(f"{abs(estimate.value):,.{digits}f}", self.words.unit)
+        return f"{size} {'more' if estimate.value >= 0 else 'less'}"
 
     def interval(self, estimate: Gain | BestComparison | Estimate) -> str:
         """A confidence interval, with its level."""
@@ -426,7 +421,7 @@ class Verdict(Shown):
         if not self.tree.smallest:  # the rule gives everybody what they are compared with
             return ""
         digits = decimals([self.tree.smallest / 4])
-        size = f"{self.tree.smallest:,.{digits}f}{self.words.unit_of()}"
+        size = with_unit(f"{self.tree.smallest:,.{digits}f}", self.words.unit)
         return f" This study has {POWER:.0%} power to detect a gain of {size} by a {self.words.short}."
 
     def _none_better(self) -> str:

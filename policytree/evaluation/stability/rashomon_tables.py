@@ -298,7 +298,7 @@ class NearTies(Shown):
                 frame[name] = [f"{share:.0%}" for share in frame[name]]
             for name in ("best", "simplest"):
                 frame[name] = frame[name].map({True: "yes", False: "-"})
-            lines += ["What they ask about (share of trees; of decisions that need it):", frame]
+            lines += ["Covariates that they ask about (share of trees; of decisions that need it):", frame]
         return [*lines, "The simplest of them:", self.simplest]
 
     def to_dict(self) -> dict:

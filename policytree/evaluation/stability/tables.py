@@ -312,7 +312,7 @@ class PolicyStability(Shown):
         features = self.feature_shares()
         features = features[features["anywhere"] > 0].head(n_features).drop(columns="standard_error").reset_index()
         if len(features):
-            lines += ["What trees ask about:", text_frame(features, share_columns(features))]
+            lines += ["Covariates that trees ask about:", text_frame(features, share_columns(features))]
         return lines
 
     def statements(self, *, unit: str = "people") -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def gates_table(gates: Sequence[Gate]) -> Table:
         "check": "{name}", "state": "{state}",
         "what was found": lambda gate: f"{capitalised(gate['reason'])}. {gate['remedy']}".rstrip(),
     }  # fmt: skip
-    return Table.of(map(asdict, gates), columns, "What the verdict rests on")
+    return Table.of(map(asdict, gates), columns, "Checks behind the verdict")
 
 
 def warnings_section(material: Material) -> Section | None:

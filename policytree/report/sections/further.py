@@ -44,7 +44,7 @@ def further_outcomes_section(material: Material) -> Section | None:
     values = material.only(PolicyValueTable)
     price = [*_price(material, values), *_path(material)]
     if values is None or not values.further:
-        title = "What the limits cost" if is_limited(material.model) else "What limits would cost"
+        title = "Cost of the limits" if is_limited(material.model) else "Cost of possible limits"
         return Section("further", title, tuple(price)) if price else None
     return further_section(values.further, values.limits, price)
 
@@ -158,7 +158,7 @@ def _path(material: Material) -> list[Block]:
         (study.value, f"{{value:,.{digits[1]}f}}"), (f"a unit of {path.outcome} buys", "{low:,.3g}"),
     ]  # fmt: skip
     table = Table.of(
-        path.to_frame()[[path.outcome, "value", "low"]].iloc[corners], columns, "What both outcomes come to",
+        path.to_frame()[[path.outcome, "value", "low"]].iloc[corners], columns, "Both outcomes under each tree",
         strong=tuple(i for i, k in enumerate(corners) if k == chosen),
     )  # fmt: skip
     return [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from policytree.report.content import Section, Table, Words
 from policytree.report.material import Material
+from policytree.weighting.completion import rows_by_arm
 
 ASSUMED = (
     "Outcomes are learnt from the rows that have one, and their residuals are weighted by one over the probability of "
@@ -21,8 +21,8 @@ def missing_section(material: Material) -> Section | None:
     if missing is None:
         return None
     seen = study.seen
-    rows = pd.Series(~missing).groupby(seen.arm).agg(rows="size", seen="sum", share="mean")
-    rows.index = pd.Index(seen.treatments, name="arm")
+    rows = rows_by_arm(seen).assign(seen=np.bincount(seen.arm[~missing], minlength=seen.n_arms))
+    rows["share"] = rows["seen"] / rows["rows"]
     columns = {"arm": "{arm}", "rows": "{rows:,}", "outcome seen": "{seen:,}", "share": "{share:.1%}"}
     table = Table.of(rows, columns, "Outcomes that are seen")
     said = f"{study.about.outcome} is missing in {missing.sum():,} of {seen.n:,} rows ({missing.mean():.1%})."

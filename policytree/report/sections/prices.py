@@ -38,7 +38,7 @@ def prices_section(material: Material) -> Section | None:
     size = 2 * float(np.ptp([e.value for e in values.estimates.values()])) or 1.0
     data["most"] = round_above(max([size, *(price for *_, price in data["marks"] if price <= FARTHEST * size)]))
     blocks = (Words(words), Prices(data), table, Words(LEFT_OUT, "note"))
-    return Section("prices", "What if a treatment had a price?", blocks)
+    return Section("prices", "Prices of treatments", blocks)
 
 
 def price_data(values: PolicyValueTable) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from policytree.evaluation.estimates import Estimate, mean_estimate
 from policytree.evaluation.formatting import Form, decimals
 from policytree.report.content import Block, Facts, Section, Table, Words
 from policytree.report.described import Described
+from policytree.weighting.completion import rows_by_arm
 from policytree.weighting.study_data import StudyData
 
 TONES = {"serious": "warning", "warning": "warning", "note": "plain"}
@@ -94,12 +95,7 @@ def _means(seen: StudyData, y: np.ndarray) -> list[Estimate]:
 
 def _rows(seen: StudyData) -> pd.DataFrame:
     """Rows of every arm, and their mean outcome as observed."""
-    means, rows = _means(seen, seen.y), np.bincount(seen.arm)
-    return pd.DataFrame(
-        {"rows": rows, "share": rows / seen.n, "mean": [e.value for e in means],
-         "standard_error": [e.standard_error for e in means]},
-        index=pd.Index(seen.treatments, name="arm"),
-    )  # fmt: skip
+    return rows_by_arm(seen).assign(standard_error=[e.standard_error for e in _means(seen, seen.y)])
 
 
 def _offers(study: Described) -> tuple[Table, ...]:

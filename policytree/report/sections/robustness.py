@@ -125,7 +125,7 @@ def _stability(material: Material, stability: PolicyStability) -> list[Block]:
     features = _called(features[features["anywhere"] > 0], material)
     if len(features):
         table = Table.of(features, {"covariate": "{covariate}", "of the trees": "{anywhere:.0%}"}, "Covariates")
-        blocks.append(Fold("What trees ask about", (table,)))
+        blocks.append(Fold("Covariates that trees ask about", (table,)))
     return blocks
 
 
@@ -143,7 +143,7 @@ def _near_ties(material: Material, ties: NearTies) -> list[Block]:
         "covariate": "{covariate}", "of the trees": "{trees:.0%}", "of the decisions need it": "{decisions:.0%}"
     }  # fmt: skip
     if len(frame):
-        blocks.append(Table.of(frame, columns, "What near-ties ask about"))
+        blocks.append(Table.of(frame, columns, "Covariates that near-ties ask about"))
     return [*blocks, _choices(material, ties)]
 
 

@@ -110,8 +110,8 @@ def unsure_people(material: Material) -> tuple[str, str] | None:
     most = f"{'only' if len(fragile) == 1 else 'at most'} {100 * max(fragile.values()):.0f} times in 100"
     return clause, (
         f"{capitalised(clause)} ({counted(len(fragile), 'leaves')}, hatched in the tree): the rule's advice on all "
-        f"data{named} came again {most} when it was learnt without some of the people. Treat it as open: decide for "
-        "them as without the rule."
+        f"data{named} came again {most} when it was learnt without some of the people. Do not follow the "
+        "rule for them: choose their treatment as you would if there were no rule."
     )
 
 
@@ -321,23 +321,23 @@ def _held_out_table(summary: pd.DataFrame, values: Mapping[int, LeafValue], leve
         ("second best", "{second_best}"), ("gain over best other", "{gain:+,.{digits}f}"),
         (level, "[{gain_lower:,.{digits}f}, {gain_upper:,.{digits}f}]"),
     ]  # fmt: skip
-    rows = [row | asdict(values[row["leaf"]]) for row in records(_flat(summary))]
+    rows = [row | asdict(values[row["leaf"]]) for row in records(flat_leaves(summary))]
     return Table.of(rows, columns, "Leaves, held out", digits=decimals(summary["gain", "standard_error"]))
 
 
 def _training_table(summary: pd.DataFrame) -> Table:
     columns: dict[str, Form] = {
         "leaf": "{leaf}", "treatment": "{arm}", "rows": "{n:,}",
-        f"value ({TRAINING_ROWS})": lambda row: cell(of_column(f"value.{row['arm']}", ",.{digits}f"), row),
-        "second best": "{second_best}", f"gain ({TRAINING_ROWS})": "{gain.value:+,.{digits}f}",
+        f"value ({TRAINING_ROWS})": lambda row: cell(of_column(f"value_{row['arm']}", ",.{digits}f"), row),
+        "second best": "{second_best}", f"gain ({TRAINING_ROWS})": "{gain_value:+,.{digits}f}",
     }  # fmt: skip
     digits = decimals(summary["gain", "standard_error"])
-    return Table.of(_flat(summary), columns, f"Leaves, {TRAINING_ROWS}", digits=digits)
+    return Table.of(flat_leaves(summary), columns, f"Leaves, {TRAINING_ROWS}", digits=digits)
 
 
-def _flat(summary: pd.DataFrame) -> pd.DataFrame:
-    """The summary with one name per column, such as "gain.value"."""
-    return summary.set_axis([".".join(str(part) for part in names if part != "") for names in summary.columns], axis=1)
+def flat_leaves(summary: pd.DataFrame) -> pd.DataFrame:
+    """A leaf summary with one name per column, such as "gain_value"."""
+    return summary.set_axis(["_".join(str(part) for part in names if part != "") for names in summary.columns], axis=1)
 
 
 def _rules_table(root: Mapping[str, Any]) -> Table:

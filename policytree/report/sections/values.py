@@ -166,7 +166,7 @@ def _optimism(values: PolicyValueTable) -> tuple[Block, ...]:
         f"{100 * level:g}% interval": "[{optimism_lower:,.{digits}f}, {optimism_upper:,.{digits}f}]",
     }  # fmt: skip
     table = Table.of(
-        frame, columns, "What rules appear to bring on the rows that chose them",
+        frame, columns, "Values of rules on the rows that chose them",
         strong=(list(values.optimism).index(POLICY),), digits=decimals(frame["optimism_standard_error"]),
     )  # fmt: skip
     words = (

@@ -145,7 +145,7 @@ document.querySelectorAll(".tree[data-form]").forEach((tree, k) => {
     for (const node of passed) {
       if (!node.question || values.get(node.feature) !== null || node.kind === "missing" || node.kind === "known") continue;
       const [yes, no] = [node.yes, node.no].map((side) => reachable(side, values).join(" or "));
-      make("div", `Not measured: ${node.feature}. If ${node.question}: ${yes}; if not: ${no}. The rule takes the answer ${node.unknown}.`, output);
+      make("div", `Not measured: ${node.feature}. If ${node.question}: ${yes}; if not: ${no}. The rule takes the answer ${node.answers[node.unknown === "yes" ? 0 : 1]}.`, output);
     }
     const far = [...values].filter(([name, value]) => typeof value === "number" && ranges[name] && (value < ranges[name][0] || value > ranges[name][1]));
     for (const [name] of far) make("div", `Few people of the study had such a value of ${name}.`, output);

@@ -13,6 +13,7 @@ import pandas as pd
 from policytree.common.callers import stacklevel_outside
 from policytree.common.validation import as_series, check_choice, is_real, numbers
 from policytree.exceptions import InputError, quoted
+from policytree.trees.text import with_unit
 from policytree.weighting.time_to_event.product_limit import product_limit
 
 AT_RISK_BY_DEFAULT = 0.1  # of every arm, at the default horizon
@@ -228,7 +229,7 @@ class TimeToEvent:
 
     def until(self, unit: str = "") -> str:
         """The horizon in words, such as "1,000 days"."""
-        return f"{self.horizon:,.6g}" + (f" {unit}" if unit else "")
+        return with_unit(f"{self.horizon:,.6g}", unit)
 
     def value_unit(self, unit: str = "") -> str:
         """Return the unit of means of the target, such as "days of 1,000"; for shares "share of people"."""

@@ -29,7 +29,7 @@ def certificate_section(material: RegimeMaterial) -> Section:
     blocks: list[Block] = [Words(f"{whole} {ELSEWHERE}")]
     for name, model in zip(regime.stage_names_, regime.stages_, strict=True):
         blocks += [Words(f"At {name}:"), Facts(tuple(certificate(model.policy_tree_, "mean score").items()))]
-    return Section("certificate", "What is proved, and what is not", tuple(blocks))
+    return Section("certificate", "Proof, and its limits", tuple(blocks))
 
 
 def limits_section(material: RegimeMaterial) -> Section:

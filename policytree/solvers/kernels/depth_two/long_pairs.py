@@ -32,6 +32,7 @@ from policytree.solvers.kernels.depth_two.plane_tiles import (
     planes_pay,
     scan_planes_of,
 )
+from policytree.solvers.kernels.depth_two.rounding_errors import LEAST_ROWS, make_row_errors, side_error
 from policytree.solvers.kernels.depth_two.similarity_bounds import cumulate_values, row_values
 from policytree.solvers.kernels.depth_two.solve import FirstSplits, Found, PairWork, short_pairs
 from policytree.solvers.kernels.depth_two.tiles import TILE, make_tiles, scan_tiles
@@ -75,12 +76,11 @@ def segment_rows(rows, f, chosen, n, step, kind, segment, x):
 
 
 @kernel(separate=True, borrows=True)
-def value_chosen(f, n, rows, rules, leaves, work, at, chosen):
-    """Compute the sums of the sides of the n chosen cuts of f, and the values of the trees."""
+def value_chosen(f, n, rows, rules, leaves, work, at, chosen, error):
+    """Compute the sums of the sides of the n chosen cuts of f, and the values of the trees, less a side's ``error``."""
     splits, own = work.splits, work.own
     sums, charges = work.sums
-    shift, error = work.rounded.shift, work.rounded.error
-    penalty = rules.penalty
+    shift, penalty = work.rounded.shift, rules.penalty
     S = rows.offset[len(rows.bins)]
     o = rows.offset[f]
     last = o + rows.bins[f] - 1
@@ -146,13 +146,13 @@ def make_exact(rows, rules, leaves, work, found, low, wanted):
 
 
 @kernel(separate=True, borrows=True)
-def try_chosen(f, n, rows, rules, leaves, work, at, chosen, best, low):
-    """Compare the chosen cuts, the most promising first, with the best tree, which costs ``low`` to ``best.value``.
+def try_chosen(f, n, rows, rules, leaves, work, at, chosen, tree, slack):
+    """Compare the chosen cuts, the most promising first, with the best tree, and what it costs at least: ``tree``.
 
-    Returns the best tree, and what it costs at least. Trees are evaluated in int64 only where rounding hides which of
-    two is better.
+    Each costs at most ``slack`` beyond its value. Returns the best tree, and what it costs at least. Trees are
+    evaluated in int64 only where rounding hides which of two is better.
     """
-    slack = rounding_range(work.rounded, rows.n)
+    best, low = tree
     here_wanted, best_wanted = work.wanted[: 2 * len(rows.bins)], work.wanted[2 * len(rows.bins) :]
     while True:
         j = 0
@@ -175,6 +175,15 @@ def try_chosen(f, n, rows, rules, leaves, work, at, chosen, best, low):
             low = value
             for g in range(len(here_wanted)):
                 best_wanted[g] = here_wanted[g]
+
+
+@kernel(borrows=True)
+def least_value(chosen, n):
+    """The least value of the n chosen cuts."""
+    least = chosen.values[0]
+    for j in range(1, n):
+        least = min(least, chosen.values[j])
+    return least
 
 
 @kernel(borrows=True)
@@ -234,7 +243,11 @@ def long_columns(rows, rules, leaves, first, work, best, enough, control, parts,
         for i in range(n):
             kind[i] = work.rounded.planes[0, i] - tiles.lightest
     best_wanted = work.wanted[2 * p :]
-    near = NearSeconds(work.seconds, (slack >> work.rounded.shift) + 1 if slack > 0 else 0)
+    # What rounding hides: of any feature, until a tree of it comes near the best one. Its levels make no quarters.
+    errors = np.full(p, work.rounded.error, np.int64)
+    slacks = np.full(p, slack, np.int64)
+    coarse = np.full(p, slack > 0 and n >= LEAST_ROWS and work.ordered >= p)
+    of_rows = make_row_errors(rows, rules, work.rounded, coarse[0])
     low = best.value  # and above it, where rounding leaves open what the best tree costs
     again = True
     while again:
@@ -262,12 +275,19 @@ def long_columns(rows, rules, leaves, first, work, best, enough, control, parts,
                 scan_tiles(f, rows, tiles, x, work.seconds, work.splits, at)
             elif dense:
                 to_cuts = TileCuts(chosen.cuts, m)
+                near = NearSeconds(work.seconds, (slacks[f] >> work.rounded.shift) + 1 if slack > 0 else 0)
                 scan_planes_of(f, to_cuts, rows, rules, planes, x, work.sums.leaves, near, work.splits, at)
             else:
                 scan_classes(f, rows, rules, classes, x, work.seconds, work.splits, at)
-            value_chosen(f, m, rows, rules, leaves, work, at, chosen)
+            value_chosen(f, m, rows, rules, leaves, work, at, chosen, errors[f])
+            if coarse[f] and least_value(chosen, m) < best.value:
+                coarse[f] = False
+                most = side_error(of_rows, f, rules)
+                errors[f] = min(errors[f], most)
+                slacks[f] = min(slack, 2 * (errors[f] + most))  # rounded.error bounds one way only: sums too large
+                value_chosen(f, m, rows, rules, leaves, work, at, chosen, errors[f])
             keep_values(f, m, first, chosen)
-            best, low = try_chosen(f, m, rows, rules, leaves, work, at, chosen, best, low)
+            best, low = try_chosen(f, m, rows, rules, leaves, work, at, chosen, (best, low), slacks[f])
             if newly:
                 top = worth_proving(best.value, enough)
                 live.count[f] = list_live(live, f, o, cuts, chosen, m, rules, top - paid, similar)
