@@ -1,4 +1,4 @@
-"""Depth two on both sides of many cuts of one root feature: that is depth three, a few passes over the tables.
+"""Depth three: depth two on both sides of many cuts of one root feature, in a few passes over the tables.
 
 Root cuts with few rows on their left are reached from the left, the others from the right, so that tables grow by
 half of the rows at most. Results are lower bounds, and exact where rounding was.

@@ -63,7 +63,7 @@ class SweepTables(NamedTuple):
 def relaxed_rules(rows, rules):
     """The rules without their minima where the rows meet each of them ``rules.loose`` times; else all of them.
 
-    Charges and worth stand behind the counts in the planes: nothing of them may be read by these rules.
+    Charges and row duals stand behind the counts in the planes: these rules must read neither.
     """
     if rules.loose == 0 or len(rules.minima) == 0 or rules.prices > 0:
         return rules
