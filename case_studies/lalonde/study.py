@@ -316,10 +316,11 @@ def main(study) -> None:
     show_matching(study, samples)
     study.step("matching with other seeds")
     show_seeds(study, samples[0])
-    for sample in samples:
+    asked = samples[:1] if study.quick else samples
+    for sample in asked:
         show_label_trees(study, sample)
         show_policy_trees(study, sample)
-    for sample in samples[:1] if study.quick else samples:
+    for sample in asked:
         rewards, arms, effect = held_out(study, sample)
         show_values(study, sample, rewards, arms)
         show_who_gains(study, sample, rewards, effect)

@@ -160,7 +160,7 @@ def show_best(study, mean: pd.DataFrame) -> None:
     rows = []
     for name in ("duplication", "sampling"):
         other = mean[mean["method"] == name].set_index(["data", "setting"])
-        both = direct.join(other, rsuffix="_other")
+        both = direct.join(other.add_suffix("_other"))
         for data, part in both.groupby("data", sort=False):
             rows.append({"data": data, "solver": name, "seconds / direct": (part.seconds_other / part.seconds).median(),
                          "lost training accuracy, mean": (part.train - part.train_other).mean(),

@@ -82,13 +82,15 @@ def as_series(values, argument: str) -> pd.Series:
     """
     import pandas as pd
 
-    native = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
+    # narwhals looks for a dozen libraries, which takes longer than a short column.
+    known = type(values) in (np.ndarray, pd.Series)
+    native = values if known else nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(native, nw.DataFrame):
         if native.shape[1] != 1:
             raise InputError(f"{argument} must be one column; got a table with {native.shape[1]} columns.")
         native = native[native.columns[0]]
-    if isinstance(native, nw.Series):
-        original = native.to_native()
+    if isinstance(native, (nw.Series, pd.Series)):
+        original = native.to_native() if isinstance(native, nw.Series) else native
         # Categorical and Enum columns become their values; pandas keeps its index.
         series = original if isinstance(original, pd.Series) else pd.Series(native.to_list(), name=native.name)
         label = series.name
@@ -373,6 +375,8 @@ def refuse_odd_arrays(values, argument: str) -> None:
 
 def as_numbers(values, argument: str) -> np.ndarray:
     """A float64 array, or one sentence."""
+    if type(values) is np.ndarray and values.dtype == np.float64:
+        return values
     refuse_odd_arrays(values, argument)
     try:
         with warnings.catch_warnings():

@@ -111,6 +111,8 @@ class FeatureEncoder:
         X = collected(X)
         encoder, columns = cls._learn(X, argument)
         if isinstance(columns, np.ndarray):
+            if encoder.named:
+                encoder._refuse_infinite(columns)
             return encoder, columns
         if columns is None:
             return encoder, encoder.encode(X)
@@ -122,6 +124,12 @@ class FeatureEncoder:
     def _learn(cls, X, argument: str) -> tuple[FeatureEncoder, list[np.ndarray] | np.ndarray | None]:
         """The encoder of a table, and the numbers of its columns where it is a frame, or an array of finite ones."""
         X = collected(X)
+        whole = _numbers_of_frame(X)
+        if whole is not None:
+            _refuse_repeated(X.columns, argument)
+            gaps = np.isnan(whole).any(axis=0).tolist()
+            features = tuple(Feature(str(name), has_missing=gap) for name, gap in zip(X.columns, gaps, strict=True))
+            return cls(features, True, argument), whole
         named = _named_columns(X, argument)
         if named is None:
             _refuse_sparse(X, argument)
@@ -273,6 +281,23 @@ def _plain_numbers(column) -> np.ndarray | None:
     dtype = getattr(column, "dtype", None)
     plain = isinstance(dtype, np.dtype) and dtype.kind in "iufb"  # of pandas: other libraries have types of their own
     return column.to_numpy(dtype=np.float64) if plain else None
+
+
+def _numbers_of_frame(X) -> np.ndarray | None:
+    """A pandas frame whose columns are all plain numbers as float64; None of any other table.
+
+    At once: to take a short column out of a frame takes longer than to read it. Where integers may be too large for
+    floats, columns are read one by one, so that the one to refuse is known.
+    """
+    pandas = nw.dependencies.get_pandas()  # None unless it was imported
+    if pandas is None or not isinstance(X, pandas.DataFrame) or not X.shape[1]:
+        return None
+    types = set(X.dtypes)
+    if not all(isinstance(dtype, np.dtype) and dtype.kind in "iufb" for dtype in types):
+        return None
+    numbers = np.asfortranarray(X.to_numpy(dtype=np.float64, copy=True))  # read column by column from here on
+    wide = any(dtype.kind in "iu" and dtype.itemsize == 8 for dtype in types)
+    return None if wide and not np.abs(numbers).max(initial=0.0) < LARGEST_INTEGER else numbers
 
 
 def _is_categorical(column) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +18,7 @@ from policytree.estimators.classifier import label_codes, label_column
 from policytree.estimators.inputs import reward_matrix, weigh
 from policytree.estimators.search import Job
 from policytree.exceptions import InputError
-from policytree.weighting.label_weights import cost_matrix_losses
+from policytree.weighting.label_weights import cost_table, losses_by_table
 
 
 @inherits_documentation
@@ -120,11 +119,8 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
         if self.costs is None:
             self.cost_table_ = None
             return classes, 1.0 - np.take(np.eye(len(classes)), label_codes(labels, classes), axis=0)
-        self.cost_table_ = self.costs
-        if not isinstance(self.costs, pd.DataFrame):
-            self.cost_table_ = cost_matrix_losses(classes, self.costs).set_axis(classes, axis=0)
-        frame = cost_matrix_losses(labels, self.cost_table_)
-        return frame.columns.to_numpy(), frame.to_numpy(dtype=np.float64)
+        self.cost_table_ = table = cost_table(self.costs, classes)
+        return table.columns.to_numpy(), losses_by_table(labels, table)
 
     def predict(self, X: Table) -> np.ndarray:
         """Return the class of every row, in the user's labels; shape (n,)."""
@@ -160,7 +156,7 @@ class CostSensitiveTreeClassifier(ClassifierMixin, TreeEstimator):
             if self.cost_table_ is None:  # a class not seen at fit is a mistake whatever is predicted
                 losses = (np.arange(len(self.classes_)) != label_codes(labels, self.classes_)[:, None]).astype(float)
             else:
-                losses = cost_matrix_losses(labels, self.cost_table_).to_numpy(dtype=np.float64)
+                losses = losses_by_table(labels, self.cost_table_)
         chosen = losses[np.arange(len(predicted)), predicted]
         return -float(np.average(chosen, weights=weights(sample_weight, len(chosen), "X")))
 

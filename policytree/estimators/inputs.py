@@ -78,7 +78,8 @@ def column_numbers(argument: str, columns, features: tuple[Feature, ...]) -> tup
         return None
     if isinstance(columns, str) or not _is_list(columns):
         columns = [columns]
-    found = tuple(sorted({_column_number(argument, column, features) for column in columns}))
+    places = _places(features)
+    found = tuple(sorted({_column_number(argument, column, places) for column in columns}))
     if not found:
         raise InputError(f"{argument} names no column; name at least one, or leave it at None.")
     return found
@@ -89,12 +90,16 @@ def _is_list(values) -> bool:
     return isinstance(values, Iterable) and getattr(values, "ndim", 1) > 0
 
 
-def _column_number(argument: str, column, features: tuple[Feature, ...]) -> int:
+def _places(features: tuple[Feature, ...]) -> dict[str, int]:
+    return {feature.name: j for j, feature in enumerate(features)}
+
+
+def _column_number(argument: str, column, places: Mapping[str, int]) -> int:
     """A name comes before a position: integers may be names."""
-    names = [feature.name for feature in features]
     position = is_whole(column) and not isinstance(column, bool)
-    if (position or isinstance(column, str)) and str(column) in names:
-        return names.index(str(column))
+    if (position or isinstance(column, str)) and str(column) in places:
+        return places[str(column)]
+    names = list(places)
     if position and 0 <= column < len(names):
         return int(column)
     shown = ", ".join(names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
@@ -118,7 +123,8 @@ def column_costs(argument: str, costs, features: tuple[Feature, ...]) -> np.ndar
     if nw.dependencies.is_pandas_series(costs):
         costs = costs.to_dict() if _has_names(costs) else costs.tolist()
     if isinstance(costs, Mapping):
-        given = [(_column_number(argument, column, features), cost) for column, cost in costs.items()]
+        places = _places(features)
+        given = [(_column_number(argument, column, places), cost) for column, cost in costs.items()]
         if len({j for j, _ in given}) < len(given):
             raise InputError(f"{argument} names a column twice, by name and by position; keep one of the two.")
     else:

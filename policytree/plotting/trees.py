@@ -336,8 +336,7 @@ class PolicyTreeDisplay(OneAxes):
             lines = [str(tree.actions[tree.action[node]])]
             if tree.n_node_samples[0] > 0:  # born-again trees are made without rows
                 lines.append(f"{counted(n, unit)} ({_share(n, tree)})")
-            if node in self.notes:
-                lines.append(self.notes[node])
+            lines += self.notes.get(node, "").splitlines()
             for part in values[node].parts(value_name, self._digits()) if node in values else ():
                 lines += [" ".join(part)] if wide else part
             if node in self.fragile:

@@ -144,5 +144,6 @@ def _lines(node: dict[str, Any], first: str, rest: str) -> list[str]:
         said = [f"{rest}    {visible(line)}" for line in node["lines"]]
         return [f"{first}{visible(node['treatment'])}  ({node['rows']})", *said]
     missing = f" ({visible(node['missing'])})" if node["missing"] else ""
-    yes, no = branches(*map(visible, node["answers"]), rest)
+    first_answer, second_answer = map(visible, node["answers"])
+    yes, no = branches(first_answer, second_answer, rest)
     return [f"{first}{visible(node['asked'])}{missing}", *_lines(node["yes"], *yes), *_lines(node["no"], *no)]

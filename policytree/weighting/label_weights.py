@@ -129,16 +129,23 @@ def cost_matrix_losses(
     1  1.0   0.0
     """
     series = as_series(y, "y").rename("y")
-    table = _cost_table(costs, sorted_labels(series.to_numpy()))
-    codes, _ = treatment_codes(series, treatments=table.index.to_numpy(), argument="y", what="class")
-    losses = as_numbers(table, "costs")[codes]
-    if not np.isfinite(losses).all():
-        raise InputError("costs holds missing or infinite values; give a finite cost for every class and prediction.")
+    table = cost_table(costs, sorted_labels(series.to_numpy()))
+    losses = losses_by_table(series, table)
     w = weights(sample_weight, len(losses))
     return pd.DataFrame(losses if w is None else losses * w[:, None], index=series.index, columns=table.columns)
 
 
-def _cost_table(costs, labels: np.ndarray) -> pd.DataFrame:
+def losses_by_table(y: Column, table: pd.DataFrame) -> np.ndarray:
+    """Losses of every prediction for every row, (n, K), by a table whose index has the true classes."""
+    codes, _ = treatment_codes(y, treatments=table.index.to_numpy(), argument="y", what="class")
+    losses = as_numbers(table.to_numpy(), "costs")[codes]
+    if not np.isfinite(losses).all():
+        raise InputError("costs holds missing or infinite values; give a finite cost for every class and prediction.")
+    return losses
+
+
+def cost_table(costs: Table | Mapping | None, labels: np.ndarray) -> pd.DataFrame:
+    """Costs of :func:`cost_matrix_losses` as a table with the true classes in its index."""
     if isinstance(costs, pd.DataFrame):
         for axis, names in (("row", costs.index), ("column", costs.columns)):
             if not names.is_unique:

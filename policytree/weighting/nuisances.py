@@ -287,7 +287,8 @@ class CrossFitted:
     def only(self, *parts: str) -> CrossFitted:
         """The same without other models: nobody waits for predictions that are not asked for."""
         others = {"regression", "propensity", "observation", "uptake", "participation", "assignment"} - set(parts)
-        return replace(self, **dict.fromkeys(others))
+        without: dict[str, Any] = dict.fromkeys(others)
+        return replace(self, **without)
 
     def predictions(self) -> Nuisances:
         """Out of fold, for the rows of the fit."""

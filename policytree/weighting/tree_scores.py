@@ -168,7 +168,8 @@ class _Buffers:
 def _reduced(tree: _Tree, asked: list[Question], q: int, fixed: np.ndarray):
     """Questions about the first ``q`` columns and what they strike; values, with the rows of ``fixed`` they are for."""
     about = np.array([asked[number][0] for number in tree.questions], dtype=np.intp)
-    own, users = about < q, {}
+    own = about < q
+    users: dict[int, list[int]] = {}
     beyond = [(asked[number], bits) for number, bits in zip(tree.questions[~own], tree.struck[~own, 0], strict=True)]
     for v, columns in enumerate(fixed):
         struck = np.bitwise_or.reduce([bits for (f, t, _), bits in beyond if columns[f - q] > t], dtype=np.uint8)

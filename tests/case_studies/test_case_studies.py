@@ -11,8 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from joblib import parallel_config
 
 import policytree
+from tests.support.nuisances import few_rounds
 
 ROOT = Path(policytree.__file__).parents[1]
 STUDIES = ROOT / "case_studies"
@@ -20,6 +22,7 @@ FOLDERS = sorted(path.parent for path in STUDIES.glob("*/study.py"))
 WITHOUT_REFEREE = {  # papers redone, and simulations
     "sparse_trees", "test_costs", "weighted_trees", "born_again", "simulations", "two_decisions"
 }  # fmt: skip
+IN_PROCESSES = "simulations"  # the one whose small version is run as a command
 PRINTED = [folder for folder in FOLDERS if (folder / "results" / "output.txt").is_file()]
 REFEREED = [folder for folder in PRINTED if folder.name not in WITHOUT_REFEREE]
 
@@ -217,25 +220,49 @@ PARTS = [
 ]
 
 
+@pytest.fixture
+def small(runner, monkeypatch, tmp_path):
+    """Run the small version of a study or of a part in this process, where a warning is an error; the files it made.
+
+    What studies do in processes is done here, which takes less than to start some.
+    """
+    few_rounds(monkeypatch)
+
+    def run(study, *part):
+        monkeypatch.syspath_prepend(str(STUDIES))
+        data = () if study == "rand_hie" else ("--data", str(data_directory(runner)))
+        named = ("--part", *part) if part else ()
+        with parallel_config(backend="sequential"):
+            assert runner.main([study, *named, "--quick", *data, "--results", str(tmp_path)]) == 0
+        return {path.name for path in tmp_path.iterdir()}
+
+    return run
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("study", "part", "files"), PARTS)
-def test_the_small_version_of_a_part_runs(runner, tmp_path, study, part, files):
-    data = [] if study == "rand_hie" else ["--data", data_directory(runner)]
-    done = run_script(study, "--part", part, "--quick", *data, "--results", tmp_path, MPLBACKEND="Agg")
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr and "Warning" not in done.stderr
-    assert {f"{part}.txt", "minutes.json"} | files <= {path.name for path in tmp_path.iterdir()}
+def test_the_small_version_of_a_part_runs(small, study, part, files):
+    assert {f"{part}.txt", "minutes.json"} | files <= small(study, part)
+
+
+def assert_whole(made: set[str]) -> None:
+    """A study makes tables and pictures, and keeps what it printed."""
+    assert "output.txt" in made and {".csv", ".png"} <= {Path(name).suffix for name in made}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_the_small_version_runs(runner, tmp_path, folder):
-    data = data_directory(runner)
-    done = run_script(folder.name, "--quick", "--data", data, "--results", tmp_path, MPLBACKEND="Agg")
+@pytest.mark.parametrize("study", [folder.name for folder in FOLDERS if folder.name != IN_PROCESSES])
+def test_the_small_version_runs(small, study):
+    assert_whole(small(study))
+
+
+@pytest.mark.slow
+def test_a_small_version_runs_as_a_command(tmp_path):
+    """As users run it, with processes of its own, to which its functions have to be sent."""
+    done = run_script(IN_PROCESSES, "--quick", "--results", tmp_path, MPLBACKEND="Agg")
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr and "Warning" not in done.stderr
-    made = {path.name for path in tmp_path.iterdir()}
-    assert "output.txt" in made and {".csv", ".png"} <= {Path(name).suffix for name in made}
+    assert_whole({path.name for path in tmp_path.iterdir()})
 
 
 @pytest.mark.parametrize("folder", PRINTED, ids=lambda folder: folder.name)

@@ -10,6 +10,7 @@ import pytest
 
 from policytree import PolicyTree, StudyReport
 from policytree.exceptions import InputError
+from policytree.plotting.trees import PolicyTreeDisplay
 from policytree.report.described import About
 from policytree.report.html import to_html
 from policytree.report.outline import checklist, outline
@@ -82,3 +83,10 @@ def test_a_question_and_the_sentence_name_a_value_alike():
     assert 'label="no"' in export_graphviz(named) and "<em>no:</em> none" in export_html(named)
     steps = checklist(outline(named, X.to_numpy(), {}).root)
     assert any("diabetes? No: give none. Yes: " in step and step.endswith("Not known: as yes.") for step in steps)
+
+
+def test_notes_of_a_leaf_stand_in_lines():
+    """A report's picture escaped the end of a line between who got what and the effect."""
+    tree = PolicyTree(max_depth=0).fit([[1.0], [2.0]], [[1.0, 0.0], [1.0, 0.0]]).tree_
+    display = PolicyTreeDisplay(tree, notes={0: "got: none 48\n2.67 days more"}).plot()
+    assert display.boxes_[0].get_text().splitlines()[-2:] == ["got: none 48", "2.67 days more"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -130,7 +131,11 @@ class Node:
 
     def paid(self, column: int) -> int:
         """Return the cost of a split of all rows on a column."""
-        return int(self.charges[self.rows.groups[column]].sum()) if self.priced else 0
+        return int(self._charged[self.rows.groups[column]]) if self.priced else 0
+
+    @cached_property
+    def _charged(self) -> np.ndarray:
+        return self.charges.sum(axis=1)
 
     def below(self, column: int) -> Node:
         """The same rows with the prices that hold below a split on a column: its test group is paid for."""
@@ -371,10 +376,14 @@ def occurring(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
         np.empty((p, n), np.uint16), np.empty((len(rows.planes), n), np.int64), bins, np.empty(p + 1, np.int64), groups,
         owners, columns, np.empty(S, np.int64),
     )  # fmt: skip
-    names = np.concatenate([np.arange(b) for b in rows.bins])
-    q = pack_rows(rows, np.arange(p), names, np.arange(n, dtype=np.int32), 0, n, to)
+    q = pack_rows(rows, np.arange(p), names_of_codes(node), np.arange(n, dtype=np.int32), 0, n, to)
     packed = Rows(to.codes[:q], to.planes, bins[:q], to.offset[: q + 1], groups[:q], owners[:q], n)
     return replace(node, rows=packed), columns[:q], to.cuts
+
+
+def names_of_codes(node: Node) -> np.ndarray:
+    """The code that stands at each place of a node's columns."""
+    return np.arange(node.rows.offset[-1]) - np.repeat(node.rows.offset[:-1], node.bins)
 
 
 def refuse_memory(problem: Problem, limits: SearchLimits) -> None:

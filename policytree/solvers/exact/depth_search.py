@@ -11,7 +11,7 @@ import numpy as np
 
 from policytree.problem.types import GATES, SizeGates
 from policytree.solvers.core import work_units
-from policytree.solvers.core.rows import Node, Splits, depth_two, expand, occurring
+from policytree.solvers.core.rows import Node, Splits, depth_two, expand, names_of_codes, occurring
 from policytree.solvers.kernels.base.layout import (
     COUNTERS,
     CUTS_AT_ONCE,
@@ -30,6 +30,7 @@ from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, mak
 
 PROBES = 2  # root cuts solved, or sweeps made, in every feature before any feature is searched to the end
 NO_LIMIT = np.iinfo(np.int64).max
+ROOT = dict.fromkeys(NODE.names or (), 0) | {"phase": FEATURE, "to_try": 1, "split_bound": INF}
 
 Result = TypeVar("Result")
 #: Work that can be left between two steps; each tells what it took, in seconds of a usual machine (see work_units.py).
@@ -113,22 +114,21 @@ class Stack:
         levels.order[0, 0], levels.first_cuts[0, f] = f, state.hint
         levels.left[0, :cuts], levels.right[0, :cuts] = state.left, state.right
         levels.deep_left[0, :cuts], levels.deep_right[0, :cuts] = state.deep_left, state.deep_right
-        root = levels.nodes[:1]
-        root[:] = np.zeros(1, NODE)
-        root["phase"], root["rows"], root["features"] = FEATURE, n, p
-        root["depth"] = root["useful_depth"] = depth
-        root["leaves"] = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else UNLIMITED
-        root["need"] = self.need if root["leaves"] == UNLIMITED else 0
-        root["cutoff"] = root["enough"] = root["best"] = cutoff
-        root["to_try"], root["split_bound"] = 1, INF
+        leaves = self.leaf_limit if self.leaf_limit < 2 ** min(depth, 40) else UNLIMITED
+        need = self.need if leaves == UNLIMITED else 0
+        root = ROOT | {
+            "rows": n, "features": p, "depth": depth, "useful_depth": depth, "leaves": leaves, "need": need,
+            "cutoff": cutoff, "enough": cutoff, "best": cutoff,
+        }  # fmt: skip
+        levels.nodes[0] = tuple(root.values())  # at once: a field of a record takes as long as an array's
         most = PROBES if first else NO_LIMIT
         advance(0, levels, node.rules, most, self.tables, self.memory, self.counters, flag, node.special)
         state.left, state.right = levels.left[0, :cuts].copy(), levels.right[0, :cuts].copy()
         state.deep_left, state.deep_right = levels.deep_left[0, :cuts].copy(), levels.deep_right[0, :cuts].copy()
         state.hint = int(levels.first_cuts[0, f])
-        length = int(root["tree_length"][0])
-        tree = [tuple(map(int, row)) for row in levels.tree[0, :length]] if length else None
-        return int(root["best"][0]), tree
+        length = int(levels.nodes["tree_length"][0])
+        tree = [(f, t) for f, t in levels.tree[0, :length].tolist()] if length else None
+        return int(levels.nodes["best"][0]), tree
 
     def take_counters(self) -> np.ndarray:
         """Work since the last call."""
@@ -213,7 +213,7 @@ def _empty_levels(node: Node, useful: int) -> Levels:
     codes, planes = np.empty((levels, p, n), np.uint16), np.empty((levels, len(node.rows.planes), n), np.int64)
     codes[0], planes[0], bins[0], offset[0], groups[0], owners[0] = node.rows[:6]
     columns[0] = np.arange(p)
-    cuts[0] = np.concatenate([np.arange(b) for b in node.bins])
+    cuts[0] = names_of_codes(node)
     return Levels(
         np.zeros(levels, NODE), codes, planes, bins, offset, groups, owners, columns, cuts,
         np.empty((levels, n), np.int32), ends, left, right, least, most, deep_left, deep_right, order, first_values,

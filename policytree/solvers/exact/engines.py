@@ -489,8 +489,7 @@ class DepthEngine(Engine):
             if tree is not None:
                 cutoff, best = value, tree
             # One partition alone, which tells its own work, so that threads do not change what is found when.
-            work = work_units.of_depth(self.shared.node, counters)
-            found = self._search_beside(work) if partition.place == 0 else None
+            found = self._search_beside(self.shared.node, counters) if partition.place == 0 else None
             if found is not None and found[0] < cutoff:
                 cutoff, best = found
             with self.shared.lock:
@@ -500,18 +499,18 @@ class DepthEngine(Engine):
                 self.report()
         return cutoff, best
 
-    def _search_beside(self, work: float) -> Found | None:
-        """Give the search for incumbents its share of so many seconds; returns its tree if it is better."""
+    def _search_beside(self, node: Node, counters: np.ndarray) -> Found | None:
+        """Give the search for incumbents its share of so much work on a node; returns its tree if it is better."""
         if self.starts is None:
             return None
+        work = work_units.of_depth(node, counters)
         return self.starts.best if self.starts.advance(self.shared.gates.start_share * work) else None
 
     def take_turn(self, node: Node, counters: np.ndarray) -> None:
         """Note work on some rows; the search for incumbents gets its share, and its tree is taken if it is better."""
-        work = work_units.of_depth(node, counters)
         self._of_some += counters
-        self._seconds_of_some += work
-        found = self._search_beside(work)
+        self._seconds_of_some += work_units.of_depth(node, counters)
+        found = self._search_beside(node, counters)
         if found is not None:
             self.shared.incumbent.offer(*found)
 
