@@ -138,7 +138,7 @@ def cost_matrix_losses(
 def losses_by_table(y: Column, table: pd.DataFrame) -> np.ndarray:
     """Losses of every prediction for every row, (n, K), by a table whose index has the true classes."""
     codes, _ = treatment_codes(y, treatments=table.index.to_numpy(), argument="y", what="class")
-    losses = as_numbers(table, "costs")[codes]
+    losses = as_numbers(table.to_numpy(), "costs")[codes]
     if not np.isfinite(losses).all():
         raise InputError("costs holds missing or infinite values; give a finite cost for every class and prediction.")
     return losses

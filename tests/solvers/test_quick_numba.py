@@ -11,11 +11,7 @@ from pathlib import Path
 import numba
 import numpy as np
 from llvmlite.binding.object_file import ObjectFileRef
-from numba.core import event, ir
-from numba.core.postproc import PostProcessor
-from numba.core.runtime.context import NRTContext
-from numba.core.types.functions import BaseFunction
-from numba.core.typing.templates import _OverloadFunctionTemplate
+from numba.core import event
 
 from policytree.solvers.kernels import precompiled, quick_numba
 
@@ -53,15 +49,8 @@ def test_the_same_machine_code_with_and_without_shortcuts(tmp_path):
     assert written["with"] == written["without"]
 
 
-PLACES = (
-    (BaseFunction, "get_call_type"), (ir.Inst, "_rec_list_vars"), (PostProcessor, "run"),
-    (NRTContext, "get_meminfos"), (_OverloadFunctionTemplate, "_get_impl"),
-    (_OverloadFunctionTemplate, "_get_jit_decorator"),
-)  # fmt: skip
-
-
 def of_numba() -> list:
-    return [vars(owner)[name] for owner, name in PLACES]
+    return [vars(owner)[name] for owner, name, _ in quick_numba.SHORTCUTS]
 
 
 def test_shortcuts_end(monkeypatch):

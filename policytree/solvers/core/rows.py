@@ -376,10 +376,14 @@ def occurring(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
         np.empty((p, n), np.uint16), np.empty((len(rows.planes), n), np.int64), bins, np.empty(p + 1, np.int64), groups,
         owners, columns, np.empty(S, np.int64),
     )  # fmt: skip
-    names = np.concatenate([np.arange(b) for b in rows.bins])
-    q = pack_rows(rows, np.arange(p), names, np.arange(n, dtype=np.int32), 0, n, to)
+    q = pack_rows(rows, np.arange(p), names_of_codes(node), np.arange(n, dtype=np.int32), 0, n, to)
     packed = Rows(to.codes[:q], to.planes, bins[:q], to.offset[: q + 1], groups[:q], owners[:q], n)
     return replace(node, rows=packed), columns[:q], to.cuts
+
+
+def names_of_codes(node: Node) -> np.ndarray:
+    """The code that stands at each place of a node's columns."""
+    return np.arange(node.rows.offset[-1]) - np.repeat(node.rows.offset[:-1], node.bins)
 
 
 def refuse_memory(problem: Problem, limits: SearchLimits) -> None:

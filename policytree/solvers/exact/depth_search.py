@@ -11,7 +11,7 @@ import numpy as np
 
 from policytree.problem.types import GATES, SizeGates
 from policytree.solvers.core import work_units
-from policytree.solvers.core.rows import Node, Splits, depth_two, expand, occurring
+from policytree.solvers.core.rows import Node, Splits, depth_two, expand, names_of_codes, occurring
 from policytree.solvers.kernels.base.layout import (
     COUNTERS,
     CUTS_AT_ONCE,
@@ -213,7 +213,7 @@ def _empty_levels(node: Node, useful: int) -> Levels:
     codes, planes = np.empty((levels, p, n), np.uint16), np.empty((levels, len(node.rows.planes), n), np.int64)
     codes[0], planes[0], bins[0], offset[0], groups[0], owners[0] = node.rows[:6]
     columns[0] = np.arange(p)
-    cuts[0] = np.concatenate([np.arange(b) for b in node.bins])
+    cuts[0] = names_of_codes(node)
     return Levels(
         np.zeros(levels, NODE), codes, planes, bins, offset, groups, owners, columns, cuts,
         np.empty((levels, n), np.int32), ends, left, right, least, most, deep_left, deep_right, order, first_values,

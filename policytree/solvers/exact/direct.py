@@ -33,7 +33,7 @@ from policytree.solvers.core.scoring import leaf_only
 from policytree.solvers.exact.binary_features import BinaryRoot
 from policytree.solvers.exact.bounds.root_bound import RootBound
 from policytree.solvers.exact.bounds.row_duals import boxes_are_few
-from policytree.solvers.exact.engine_table import ENGINES, Case, kernels_of
+from policytree.solvers.exact.engine_table import ENGINES, Case, engines_for, kernels_of
 from policytree.solvers.exact.engine_table import SWITCHES as ENGINE_SWITCHES
 from policytree.solvers.exact.engines import (
     BoundEngine,
@@ -158,7 +158,7 @@ def _begin(
     leaf, floor = node.leaf()
     if leaf >= FEASIBLE:
         return leaf_only(problem, fixed, Status.INFEASIBLE, clock.seconds())
-    chosen = case.engines
+    chosen = engines_for(case)
     counters = [counter for engine in ENGINES for counter in engine.counters]
     shared = SharedState(problem, node, leaf, floor, limits, clock, fixed, {engine.name for engine in chosen}, counters)
     bounds = [engine.bound(shared) for engine in chosen if engine.bound is not None]

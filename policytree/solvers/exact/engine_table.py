@@ -123,11 +123,6 @@ class Case:
         return self.fixed.losses_are_short()
 
     @cached_property
-    def engines(self) -> list[EngineLine]:
-        """The engines that may work on it (:func:`engines_for`)."""
-        return engines_for(self)
-
-    @cached_property
     def kind(self) -> str:
         """The version of the kernels that build tables."""
         return SPECIAL if is_special(self.problem) else PLAIN
@@ -399,7 +394,7 @@ def engines_for(case: Case) -> list[EngineLine]:
 
 def kernels_of(case: Case) -> Needed:
     """The kernels that the exact search for a problem may call."""
-    engines = case.engines
+    engines = engines_for(case)
     always: Needed = [(GAPS, width_of(case.problem))]
     always += [] if any(engine.alone for engine in engines) else [(ALWAYS, "")]
     return always + [pair for engine in engines for pair in engine.kernels(case)]

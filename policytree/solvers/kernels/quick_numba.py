@@ -1,6 +1,6 @@
 """Faster compilation by numba, with the same result: shortcuts for Python code that repeats its work.
 
-More than half of the time of compiling is that of numba's own Python. Six of its functions do so much for nothing that
+More than half of the time of compiling is that of numba's own Python. Some of its functions do so much for nothing that
 it shows; while :func:`shortcuts` is open, others that come to the same stand for them.
 
 - Which implementation of ``+``, ``len`` or ``np.empty`` takes arguments of these types is remembered. numba tries one
@@ -9,6 +9,9 @@ it shows; while :func:`shortcuts` is open, others that come to the same stand fo
 - Which variables live where is computed once, before code is made, and not after every step that changes the code.
 - To count the references of a tuple of arrays, numba takes every number out of every array, and uses none: these were
   four instructions of five of a kernel that is given many arrays. Only what is counted is taken out.
+- Nothing is looked for in the registries of implementations unless some were added. numba looks through all of them
+  whenever it compiles a function, and for every operation that it does not find at once.
+- Nobody is told that LLVM is locked, which numba says at every call of LLVM, to whoever measures the time of that.
 
 They rest on numba's internals, and are taken with the releases alone that they were tried with. Others compile more
 slowly, as long as they have the names that are imported here. ``tests/solvers/test_quick_numba.py`` holds the
@@ -24,7 +27,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numba
+from llvmlite.binding.ffi import _LLVMLock
 from numba.core import ir, transforms
+from numba.core.base import BaseContext
 from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import ConfigStack
@@ -164,6 +169,32 @@ def _leaving_out_c(original: Callable) -> Callable:
     return _get_jit_decorator
 
 
+def _refreshing_after_additions(original: Callable) -> Callable:
+    """Take over what was registered, if anything was since the last time: registries only grow."""
+    taken: dict[Any, int] = {}
+
+    def known(context) -> int:
+        registries = [*context._registries, *context.typing_context._registries]
+        return sum(len(part) for each in registries for part in vars(each).values())
+
+    def refresh(self):
+        if taken.get(self) != known(self):
+            original(self)
+            taken[self] = known(self)
+
+    return refresh
+
+
+def _entering_quietly(original: Callable) -> Callable:
+    """Lock LLVM."""
+    return lambda self: self._lock.acquire()
+
+
+def _leaving_quietly(original: Callable) -> Callable:
+    """Unlock LLVM."""
+    return lambda self, *_: self._lock.release()
+
+
 SHORTCUTS = (
     (BaseFunction, "get_call_type", _remembering),
     (ir.Inst, "_rec_list_vars", _listing),
@@ -171,4 +202,7 @@ SHORTCUTS = (
     (NRTContext, "get_meminfos", _counting),
     (_OverloadFunctionTemplate, "_get_impl", _sharing),
     (_OverloadFunctionTemplate, "_get_jit_decorator", _leaving_out_c),
+    (BaseContext, "refresh", _refreshing_after_additions),
+    (_LLVMLock, "__enter__", _entering_quietly),
+    (_LLVMLock, "__exit__", _leaving_quietly),
 )

@@ -6,10 +6,11 @@ A row's cells are cumulated within vectors and from one to the next, and added t
 
 As in depth_two/pair_tables.py, two crossing cuts make four leaves on either side. Each costs the least of 0 and of its
 losses, so that the planes of a cell are passed with eight vectors in registers, and nothing is stored but the best
-values of columns. A split that leaves a leaf without its minimum counts 0, and so do lanes behind the last column: a
-side that is split costs one leaf more, so neither is ever less than that side as one leaf.
+values of columns. A leaf without its minimum costs more than any other leaf saves, so that its split is above 0, which
+is where values begin; of a row, lanes behind the last column count 0: a side that is split costs one leaf more, so
+neither is ever less than that side as one leaf.
 
-Cost: about 30 vector steps for every plane of 16 cells, or of 32 where sums fit int16.
+Cost: about 30 vector steps for every plane of 8 cells, or of 16 where sums fit int16.
 Written as LLVM instructions, because LLVM neither keeps the leaves in registers nor cumulates in vectors by itself.
 Symbols: a table has R rows; x, b, y and z name leaves: low-left, low-right, high-left, high-right.
 """
@@ -21,10 +22,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from policytree.solvers.kernels.base.layout import int_1d
+from policytree.solvers.kernels.base.layout import FORBIDDEN, int_1d
 from policytree.solvers.kernels.base.simd import VectorCode
 
-BYTES = 64  # of a vector
+BYTES = 32  # of a vector: eight leaves of twice as many bytes take all registers of AVX2
 
 
 class BothSides(NamedTuple):
@@ -50,6 +51,7 @@ class _BothCode(VectorCode):
                          8 * BYTES // bits)  # fmt: skip
         self.zero = self.splat_const(0)
         self.long = ir.VectorType(ir.IntType(32), self.lanes)
+        self.dear = self.splat_const(FORBIDDEN if bits == 32 else (1 << 15) - 1)
         self.n_minima = self.shape("minima", 0)
 
     def cumulate(self, cells, k):
@@ -99,25 +101,30 @@ class _BothCode(VectorCode):
         """All planes of the columns from ``u`` on; ``found`` keeps the row's best splits."""
         builder = self.builder
         least = [self.variable(self.zero) for _ in range(8)]
-        columns = self.are_columns(u)
-        allowed = [self.variable(columns) for _ in range(8)]
         with self.loop(0, self["n_losses"]) as k:
             for slot, leaf in zip(least, self.leaves(k, u), strict=True):
                 self.update(slot, self.least, leaf)
         with self.loop(0, self.n_minima) as j:
             enough = self.splat(self.number("minima", j))
-            for slot, leaf in zip(allowed, self.leaves(self.at(self["n_losses"], j), u), strict=True):
-                self.update(slot, builder.and_, builder.icmp_signed(">=", leaf, enough))
+            for slot, count in zip(least, self.leaves(self.at(self["n_losses"], j), u), strict=True):
+                allowed = builder.icmp_signed(">=", count, enough)
+                builder.store(builder.select(allowed, self.value(slot), self.dear), slot)
+        columns = self.are_columns(u)
         for side in range(2):
-            here = slice(4 * side, 4 * side + 4)
-            x, b, y, z = zip(*(map(self.value, slots[here]) for slots in (least, allowed)), strict=True)
-            values = []
-            for (v, can_v), (w, can_w) in ((x, b), (y, z), (x, y), (b, z)):
-                values.append(builder.select(builder.and_(can_v, can_w), builder.add(v, w), self.zero))
-            for j in range(2):
-                self.update(found[2 * side + j], self.least, values[j])
+            x, b, y, z = map(self.value, least[4 * side : 4 * side + 4])
+            for j, leaves in enumerate(((x, b), (y, z))):
+                self.update(found[2 * side + j], self.least, builder.select(columns, self.both(*leaves), self.zero))
+            for j, leaves in enumerate(((x, y), (b, z))):
                 to = self.at((self["width"], 2 * side + j), u)
-                self.store("best", to, self.least(self.load("best", to), values[2 + j]))
+                self.store("best", to, self.least(self.load("best", to), self.both(*leaves)))
+
+    def both(self, leaf, other):
+        """The cost of two leaves; at the end of the type's range where that is beyond it."""
+        if self.vector == self.long:  # two forbidden leaves fit
+            return self.builder.add(leaf, other)
+        kind = ir.FunctionType(self.vector, [self.vector, self.vector])
+        name = f"llvm.sadd.sat.v{self.lanes}i16"
+        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), [leaf, other])
 
     def smallest(self, vector):
         """The least number of a vector."""

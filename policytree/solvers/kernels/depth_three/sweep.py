@@ -1,4 +1,4 @@
-"""Depth two on both sides of many cuts of one root feature: that is depth three, a few passes over the tables.
+"""Depth three: depth two on both sides of many cuts of one root feature, in a few passes over the tables.
 
 Root cuts with few rows on their left are reached from the left, the others from the right, so that tables grow by
 half of the rows at most. Results are lower bounds, and exact where rounding was.
@@ -38,8 +38,9 @@ from policytree.solvers.kernels.depth_three.sweep_side import (
     sweep_singles,
     version_of,
 )
-from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables, sum_units
+from policytree.solvers.kernels.depth_three.sweep_tables import SweepTables
 from policytree.solvers.kernels.depth_two.binary_pairs import add_block, block_prefix_sums, block_scratch, scan_block
+from policytree.solvers.kernels.depth_two.charges import sum_units
 from policytree.solvers.kernels.depth_two.first_splits import first_split_values, own_splits
 from policytree.solvers.kernels.depth_two.similarity_bounds import bound_of_cut
 from policytree.solvers.kernels.depth_two.sparse_tables import list_others
@@ -92,6 +93,7 @@ def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
     K = rules.n_losses + len(rules.minima)
     G = np.zeros(block.sums.shape, np.int32)
     other = np.empty(block.sums.shape, np.int32)
+    of_all, grown, rest = block.sums.reshape(G.size), G.reshape(G.size), other.reshape(G.size)
     totals = np.zeros((2, K), np.int32)
     scratch = block_scratch(rows, rules, block)
     for e in range(n_cuts):
@@ -102,9 +104,8 @@ def sweep_block(rows, rules, tables, growing, index, n_cuts, sums):
             for i in range(a, b):
                 totals[0, k] = i4(totals[0, k] + losses[k, growing.index[i]])
             totals[1, k] = i4(tables.sums[k, rows.bins[0] - 1] - totals[0, k])
-            for j in range(G.shape[1]):
-                for u in range(G.shape[2]):
-                    other[k, j, u] = i4(block.sums[k, j, u] - G[k, j, u])
+        for x in range(len(of_all)):
+            rest[x] = i4(of_all[x] - grown[x])
         for s in range(2):
             at = side if s == 0 else 1 - side
             part = G if s == 0 else other
@@ -166,8 +167,8 @@ def grow_charges(rows, rules, tables, index, by_code, charges):
     """Add the rows of ``index`` to the charges by code, and cumulate those: of the growing side, and of the other."""
     if len(tables.units.units) > 0:
         units, factors = tables.units
+        sum_units(rows, units, tables.block, index, by_code[0])
         for f in range(len(rows.bins)):
-            sum_units(rows, f, units, index, by_code[0])
             s = 0
             for t in range(rows.offset[f], rows.offset[f + 1]):
                 s += by_code[0, t]

@@ -26,26 +26,15 @@ from policytree.solvers.kernels.base.layout import (
     i8,
     int_1d,
     int_2d,
-    long_1d,
     long_2d,
 )
-from policytree.solvers.kernels.base.sums import charge_sums, round_planes, rounded_sums
+from policytree.solvers.kernels.base.sums import round_planes, rounded_sums
 from policytree.solvers.kernels.compiling import kernel
 from policytree.solvers.kernels.depth_three.simd_sides import BYTES
 from policytree.solvers.kernels.depth_two.binary_pairs import Block, block_size, make_block, no_block
+from policytree.solvers.kernels.depth_two.charges import Units, sum_charges, units_of_charges
 from policytree.solvers.kernels.depth_two.pair_tables import cumulate
 from policytree.solvers.kernels.depth_two.sparse_tables import fill_pair, list_all_others
-
-
-class Units(NamedTuple):
-    """Charges of rows as products: price j charges row i ``factors[j] * units[i]``, in whole numbers.
-
-    So it is where a row pays every price once for each person that it stands for. Without units: charges differ
-    otherwise.
-    """
-
-    units: long_1d
-    factors: long_1d
 
 
 class SweepTables(NamedTuple):
@@ -74,7 +63,7 @@ class SweepTables(NamedTuple):
 def relaxed_rules(rows, rules):
     """The rules without their minima where the rows meet each of them ``rules.loose`` times; else all of them.
 
-    Charges and worth stand behind the counts in the planes: nothing of them may be read by these rules.
+    Charges and row duals stand behind the counts in the planes: these rules must read neither.
     """
     if rules.loose == 0 or len(rules.minima) == 0 or rules.prices > 0:
         return rules
@@ -157,73 +146,6 @@ def sums_are_short(planes, rules):
     return most < 1 << 15
 
 
-@kernel(separate=True)
-def units_of_charges(rows, rules):
-    """The charges as products (:class:`Units`), if they are."""
-    J, n, first = rules.prices, rows.n, rules.n_losses + len(rules.minima)
-    none = Units(np.empty(0, np.int64), np.empty(0, np.int64))
-    if J == 0 or n == 0:
-        return none
-    largest = rows.planes[first + J - 1]  # prices ascend
-    divisor = largest[0]
-    for i in range(n):
-        a, b = divisor, largest[i]
-        while b != 0:
-            a, b = b, a % b
-        divisor = a
-    if divisor <= 0:
-        return none
-    units = np.empty(n, np.int64)
-    factors = np.empty(J, np.int64)
-    at = 0
-    for i in range(n):
-        units[i] = largest[i] // divisor
-        at = i if units[i] > 0 else at
-    for j in range(J):
-        plane = rows.planes[first + j]
-        factor = plane[at] // units[at]
-        factors[j] = factor
-        for i in range(n):
-            if plane[i] != factor * units[i]:
-                return none
-    return Units(units, factors)
-
-
-@kernel(separate=True, borrows=True)
-def sum_units(rows, f, units, index, by_code):
-    """Add the units of the rows of ``index`` to those of the codes of feature f."""
-    c, o = rows.codes[f], rows.offset[f]
-    if rows.bins[f] > 2:
-        for i in index:
-            by_code[o + np.int64(c[i])] += units[i]
-        return
-    total = 0
-    upper = 0
-    for i in index:
-        total += units[i]
-        upper += units[i] * np.int64(c[i])
-    by_code[o] += total - upper
-    by_code[o + 1] += upper
-
-
-@kernel(separate=True)
-def sum_charges(rows, rules, units):
-    """Cumulated charges, as :func:`~policytree.solvers.kernels.base.sums.charge_sums` says, by way of units."""
-    if len(units.units) == 0:
-        return charge_sums(rows, rules)
-    sums = np.zeros((rules.prices, rows.offset[len(rows.bins)]), np.int64)
-    by_code = np.zeros(sums.shape[1], np.int64)
-    index = np.arange(rows.n).astype(np.int32)
-    for f in range(len(rows.bins)):
-        sum_units(rows, f, units.units, index, by_code)
-        s = 0
-        for t in range(rows.offset[f], rows.offset[f + 1]):
-            s += by_code[t]
-            for j in range(rules.prices):
-                sums[j, t] = units.factors[j] * s
-    return sums
-
-
 @kernel(takes=(Rows, Rules, Special), separate=True)
 def make_tables(rows, all_rules, special):
     """Round the losses, add up the tables of all rows, and estimate what sweeps will cost."""
@@ -253,7 +175,8 @@ def make_tables(rows, all_rules, special):
     # group at a lower price than the second one.
     exact = rounded.error == 0 and not relaxed and rules.uneven == 0
     return SweepTables(
-        rules, 1 if relaxed else 0, 1 if exact else 0, rounded, where, totals, sums, sum_charges(rows, rules, units),
+        rules, 1 if relaxed else 0, 1 if exact else 0, rounded, where, totals, sums,
+        sum_charges(rows, rules, units, block),
         units, block, 1 if pays else 0, fill_cost, cut_cost, largest, pairs,
         2 if sums_are_short(rounded.planes, rules) else 4, 1 if in_lanes else 0,
     )  # fmt: skip

@@ -4,6 +4,7 @@
     sparse_tables        tables of two features without the rows of a commonest code
     pair_tables          two features: a table answers every pair of cuts
     binary_pairs         features with two codes: one block instead of many tables
+    charges              what rows pay for splits, for all prices at once
     first_splits         what each first split is worth, given the best second ones
     level_tables         second splits by groups of levels of a category
     similarity_bounds    bounds of all cuts of a feature from a few ("similar support")
@@ -27,6 +28,7 @@ ORDER = (
     "sparse_tables",
     "pair_tables",
     "binary_pairs",
+    "charges",
     "first_splits",
     "level_tables",
     "similarity_bounds",

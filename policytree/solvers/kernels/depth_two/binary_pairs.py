@@ -1,6 +1,6 @@
 """Features with two codes: one block of pair sums instead of a table for each pair.
 
-A two-valued feature is *on* where its rarer code is. ``G[k, u, v]`` is the sum of losses (or counts) k over the rows
+A two-valued feature is *on* where its rarer code is. ``G[u, k, v]`` is the sum of losses (or counts) k over the rows
 where features u and v are both on; its diagonal holds the sums of single features. The other three cells of a pair's
 table are differences of these, so the block is all that depth two needs.
 
@@ -31,10 +31,10 @@ class Block(NamedTuple):
     """The two-valued features of some rows, and their pair sums over all of them."""
 
     features: long_2d  # (features of the block, 2): which feature, and its rarer code
-    products: int_3d  # (sums, rows, width): a row's losses and counts where a feature is on
+    products: int_3d  # (rows, sums, width): a row's losses and counts where a feature is on
     start: int_1d  # the features that are on in row i: items[start[i] : start[i + 1]]
     items: int_1d
-    sums: int_3d  # (sums, features, width): G
+    sums: int_3d  # (features, sums, width): G
 
 
 class BlockScratch(NamedTuple):
@@ -68,7 +68,7 @@ def comes_before(rows, f, g):
 @kernel(borrows=True)
 def fill_block(rows, rounded, block):
     """Rows as products with the two-valued features, and the list of those that are on."""
-    codes, features, products = rows.codes, block.features, block.products
+    codes, features, products, start, items = rows.codes, block.features, block.products, block.start, block.items
     n = 0
     for f in range(len(rows.bins)):
         if rows.bins[f] != 2:
@@ -84,17 +84,29 @@ def fill_block(rows, rounded, block):
         features[j, 0] = f
         features[j, 1] = 1 if 2 * ones <= rows.n else 0
         n += 1
-    at = 0
+    # Column by column, as codes stand: rows count what is on, and then each of them moves its start along its list.
+    for j in range(n):
+        c = codes[features[j, 0]]
+        rare = features[j, 1]
+        for i in range(rows.n):
+            start[i + 1] += i4(c[i] == rare)
     for i in range(rows.n):
-        block.start[i] = at
-        for j in range(n):
-            on = codes[features[j, 0], i] == features[j, 1]
-            if on:
-                block.items[at] = j
-                at += 1
-            for k in range(products.shape[0]):
-                products[k, i, j] = rounded.planes[k, i] if on else i4(0)
-    block.start[rows.n] = at
+        start[i + 1] += start[i]
+    for j in range(n):
+        c = codes[features[j, 0]]
+        rare = features[j, 1]
+        for i in range(rows.n):
+            if c[i] == rare:
+                items[start[i]] = j
+                start[i] += 1
+    for i in range(rows.n, 0, -1):
+        start[i] = start[i - 1]
+    start[0] = 0
+    for i in range(rows.n):
+        for k in range(products.shape[1]):
+            loss = rounded.planes[k, i]
+            for s in range(start[i], start[i + 1]):
+                products[i, k, items[s]] = loss
 
 
 @intrinsic
@@ -115,16 +127,13 @@ def add_vectors(typingctx, to, to_at, what, what_at, n):
 @kernel(separate=True, borrows=True)
 def add_block(G, block, index, a, b):
     """Add the products of rows index[a:b] to the pair sums G."""
-    K, n, width = G.shape
+    size = G.shape[1] * G.shape[2]
     g = G.reshape(G.size)
     w = block.products.reshape(block.products.size)
-    m = block.products.shape[1]
     for i in range(a, b):
         r = np.int64(index[i])
         for s in range(block.start[r], block.start[r + 1]):
-            j = np.int64(block.items[s])
-            for k in range(K):
-                add_vectors(g, (k * n + j) * width, w, (k * m + r) * width, width // LANES)
+            add_vectors(g, np.int64(block.items[s]) * size, w, r * size, size // LANES)
 
 
 @kernel(separate=True)
@@ -135,10 +144,10 @@ def make_block(rows, rounded, rules, size):
     width = (size + LANES - 1) // LANES * LANES
     block = Block(
         np.empty((size, 2), np.int64),
-        np.zeros((K, n if size > 0 else 0, width), np.int32),
+        np.zeros((n if size > 0 else 0, K, width), np.int32),
         np.zeros(n + 1, np.int32),
         np.empty(n * size // 2 + size, np.int32),
-        np.zeros((K, size, width), np.int32),
+        np.zeros((size, K, width), np.int32),
     )
     if size > 0:
         fill_block(rows, rounded, block)
@@ -263,11 +272,11 @@ def place_of(rows, f, g):
 @kernel(separate=True, borrows=True)
 def scan_block_planes(G, sums, block, rows, rules, scratch, splits):
     """:func:`scan_block` for any losses and counts."""
-    K, n, width = G.shape
+    n, K, width = G.shape
     diagonal, values, ends = scratch.diagonal, scratch.values, scratch.ends
-    for k in range(K):
-        for u in range(n):
-            diagonal[k, u] = G[k, u, u]
+    for u in range(n):
+        for k in range(K):
+            diagonal[k, u] = G[u, k, u]
     own = scratch.own
     for k in range(K):
         own[1, k] = sums[k]
@@ -275,7 +284,7 @@ def scan_block_planes(G, sums, block, rows, rules, scratch, splits):
         for k in range(K):
             own[0, k] = diagonal[k, j]
         two_leaves_of_row(
-            G, PlaneRow(j * width, n * width, width, rules.n_losses), diagonal, own, scratch.minima, values
+            G, PlaneRow(j * K * width, width, width, rules.n_losses), diagonal, own, scratch.minima, values
         )
         f, rare_code = block.features[j, 0], block.features[j, 1]
         start = 0
@@ -322,7 +331,7 @@ def scan_block_signed(G, total, block, rows, scratch, splits):
 def scan_block(G, sums, block, rows, rules, scratch, splits):
     """Best second split among the two-valued features for each of them as the first."""
     if rules.n_losses == 1 and len(rules.minima) == 0:
-        scan_block_signed(G[0], sums[0], block, rows, scratch, splits)
+        scan_block_signed(G.reshape((len(G), G.shape[2])), sums[0], block, rows, scratch, splits)
     else:
         scan_block_planes(G, sums, block, rows, rules, scratch, splits)
 
@@ -344,7 +353,7 @@ def mark_near_in_block(block, j, sums, last, rules, least, shift, wanted, slack)
             x = 0
             y = 0
             for k in range(P + len(minima)):
-                both, here, there = np.int64(G[k, j, u]), np.int64(G[k, j, j]), np.int64(G[k, u, u])
+                both, here, there = np.int64(G[j, k, u]), np.int64(G[j, k, j]), np.int64(G[u, k, u])
                 if s == rare_code:
                     a, b = both, here - both
                 else:
@@ -362,9 +371,9 @@ def mark_near_in_block(block, j, sums, last, rules, least, shift, wanted, slack)
 @kernel(separate=True, borrows=True)
 def block_prefix_sums(G, sums, block, offset, one):
     """Cumulated sums of the two-valued features themselves, from the diagonal, into one[k, place]."""
-    for j in range(G.shape[1]):
+    for j in range(len(G)):
         o = offset[block.features[j, 0]]
         rare_code = block.features[j, 1]
-        for k in range(G.shape[0]):
-            one[k, o] = G[k, j, j] if rare_code == 0 else i4(sums[k] - G[k, j, j])
+        for k in range(G.shape[1]):
+            one[k, o] = G[j, k, j] if rare_code == 0 else i4(sums[k] - G[j, k, j])
             one[k, o + 1] = sums[k]

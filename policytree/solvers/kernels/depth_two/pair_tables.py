@@ -307,7 +307,7 @@ def fill_and_scan(f, g, rows, rounded, rules, sums, others, scratch, splits, ord
 
 @kernel(borrows=True)
 def table_pays(R, W, n, signed):
-    """Whether a table of a pair is cheaper than strips in both directions (measured); see :func:`is_signed`."""
+    """Whether a table of a pair is cheaper than tiles in both directions (measured); see :func:`is_signed`."""
     if signed:
         return 3 * n + ROOM * (R + W) >= R * W
     return n + ROOM_OF_PLANES * (R + W) >= R * W

@@ -32,7 +32,6 @@ from policytree.solvers.kernels.base.layout import (
     long_2d,
 )
 from policytree.solvers.kernels.base.sums import (
-    charge_sums,
     costly,
     node_sums,
     round_planes,
@@ -48,6 +47,7 @@ from policytree.solvers.kernels.depth_two.binary_pairs import (
     no_block,
     scan_block,
 )
+from policytree.solvers.kernels.depth_two.charges import sum_charges, units_of_charges
 from policytree.solvers.kernels.depth_two.first_splits import (
     OwnSplits,
     exact_value,
@@ -123,7 +123,7 @@ def prepare_pairs(rows, rules, widest, n_block, ordered):
     end = J * (S + TILE)
     return PairWork(
         rounded,
-        Sums(rounded_sums(rows, rounded), charge_sums(rows, rules)),
+        Sums(rounded_sums(rows, rounded), sum_charges(rows, rules, units_of_charges(rows, rules), no_block())),
         SecondSplits(np.full(end, 2 * FORBIDDEN, np.int32), np.full(end, 2 * FORBIDDEN, np.int32)),
         own_splits(widest, rules),
         TableScratch(np.empty((2, cells * K), np.int32), np.empty((4, max(widest, n_block + 1)), np.int32)),
