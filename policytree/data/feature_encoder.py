@@ -297,7 +297,8 @@ def _numbers_of_frame(X) -> np.ndarray | None:
         return None
     numbers = np.asfortranarray(X.to_numpy(dtype=np.float64, copy=True))  # read column by column from here on
     wide = any(dtype.kind in "iu" and dtype.itemsize == 8 for dtype in types)
-    return None if wide and not np.abs(numbers).max(initial=0.0) < LARGEST_INTEGER else numbers
+    large = wide and ((numbers >= LARGEST_INTEGER).any() or (numbers <= -LARGEST_INTEGER).any())
+    return None if large else numbers
 
 
 def _is_categorical(column) -> bool:

@@ -74,8 +74,8 @@ class Feature:
     has_missing : bool or None
         Whether values were missing in the training table; None if that is not known. Features are equal without it.
     value_names : tuple of two str, or None
-        Names of 0 and 1, in a numeric column that has no other values: questions then say "sex = female" instead of
-        "sex ≤ 0". Features are equal without it.
+        Names of 0 and 1, in a numeric column that has no other values: questions are then "sex?", with the answers
+        "female" and "male", instead of "sex ≤ 0?". Features are equal without it.
     """
 
     name: str

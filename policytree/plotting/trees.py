@@ -47,6 +47,7 @@ LINES = {  # characters in the lines of questions and of leaves, upright and sid
     False: ((WRAP, WRAP), (18, 18), (15, 15), (12, 12)),
     True: ((WRAP, 40), (15, 40), (12, 30), (12, WRAP), (10, WRAP), (10, 15)),
 }
+YES_NO = ("", "yes", "no")  # for these there is always a place
 ROW_GAP, COLUMN_GAP = 0.07, 0.4  # inches between leaves and between questions of a tree that lies on its side
 
 
@@ -65,8 +66,8 @@ class TreeLayout:
 
     Attributes
     ----------
-    texts : list of str
-        Of every node.
+    texts, answers : list of str
+        Of every node, and of the line that leads to it: the answer to the question above.
     x, y : ndarray of shape (n_nodes,)
         Centres of the boxes.
     widths, heights : ndarray of shape (n_nodes,)
@@ -78,6 +79,7 @@ class TreeLayout:
     """
 
     texts: list[str]
+    answers: list[str]
     x: np.ndarray
     y: np.ndarray
     widths: np.ndarray
@@ -318,11 +320,26 @@ class PolicyTreeDisplay(OneAxes):
         texts = [self._text(node, unit, value_name, values or {}, characters) for node in range(self.tree.node_count)]
         boxes = [_measure(scratch, renderer, text, fontsize) for text in texts]
         widths, heights = np.array([box.width for box in boxes]), np.array([box.height for box in boxes])
+        said = self._answers(characters[0])
+        named = [_measure(scratch, renderer, "" if word in YES_NO else word, _small(fontsize)) for word in said]
+        wide, high = np.array([box.width for box in named]), np.array([box.height for box in named])
+        # Answers stand in the middle of their lines, where siblings are half as far apart as their boxes.
         if sideways:
-            down, right, height, width = self._layout(heights, widths, ROW_GAP, COLUMN_GAP)
-            return TreeLayout(texts, right, -down, widths, heights, width, height, sideways)
-        right, down, width, height = self._layout(widths, heights, GAP, LEVEL)
-        return TreeLayout(texts, right, -down, widths, heights, width, height)
+            level = max(COLUMN_GAP, wide.max())
+            down, right, height, width = self._layout(np.maximum(heights, 2 * high), widths, ROW_GAP, level)
+            return TreeLayout(texts, said, right, -down, widths, heights, width, height, sideways)
+        level = max(LEVEL, high.max())
+        right, down, width, height = self._layout(np.maximum(widths, 2 * wide), heights, GAP, level)
+        return TreeLayout(texts, said, right, -down, widths, heights, width, height)
+
+    def _answers(self, characters: int) -> list[str]:
+        """The answer on the line to every node; "" of the root."""
+        tree = self.tree
+        said = [""] * tree.node_count
+        for node in np.flatnonzero(~tree.is_leaf):
+            left, right = answers(tree, int(node))
+            said[tree.children_left[node]], said[tree.children_right[node]] = left, right
+        return [wrapped(word, characters) for word in said]
 
     def _text(
         self, node: int, unit: str, value_name: str, values: Mapping[int, LeafValue], characters: tuple[int, int]
@@ -410,13 +427,12 @@ class PolicyTreeDisplay(OneAxes):
             )  # fmt: skip
             if leaf:
                 continue
-            children = tree.children_left[node], tree.children_right[node]
-            for child, word in zip(children, answers(tree, node), strict=True):
+            for child in (tree.children_left[node], tree.children_right[node]):
                 (x0, y0), (x1, y1) = layout.joint(node, before=False), layout.joint(child, before=True)
                 ax.plot([x0, x1], [y0, y1], color="#777777", linewidth=1.0, zorder=1)
                 ax.text(
-                    (x0 + x1) / 2, (y0 + y1) / 2, word, ha="center", va="center",
-                    fontsize=max(fontsize - 1, min(fontsize, LEAST_PRINTED)), color="#333333", zorder=2,
+                    (x0 + x1) / 2, (y0 + y1) / 2, layout.answers[child], ha="center", va="center",
+                    fontsize=_small(fontsize), color="#333333", zorder=2, parse_math=False,
                     bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
                 )  # fmt: skip
         return boxes
@@ -559,6 +575,11 @@ def _share(n: int, tree: Tree) -> str:
     total = int(tree.n_node_samples[0])
     rounded = f"{n / total:.0%}"
     return {"0%": "<1%", "100%": ">99%"}.get(rounded, rounded) if n < total else rounded
+
+
+def _small(fontsize: float) -> float:
+    """The size of answers beside boxes of a size."""
+    return max(fontsize - 1, min(fontsize, LEAST_PRINTED))
 
 
 def _measure(figure, renderer, text: str, fontsize: float) -> _Box:

@@ -125,6 +125,11 @@ def _answer(node: Mapping[str, Any], yes: bool) -> str:
     return f"{name} is {'missing' if (node['kind'] == 'missing') == yes else 'known'}"
 
 
+def begun(answer: str) -> str:
+    """An answer at the beginning of a sentence; names of values are written as they are."""
+    return capitalised(answer) if answer in ("yes", "no") else answer
+
+
 def answer_of_unknown(node: Mapping[str, Any]) -> str:
     """The answer that a person without a value gets."""
     return node["answers"][node["unknown"] == "no"]
@@ -149,6 +154,6 @@ def checklist(root: Mapping[str, Any]) -> tuple[str, ...]:
     steps = []
     for node in questions:
         unknown = "" if node["kind"] in ("missing", "known") else f" Not known: as {answer_of_unknown(node)}."
-        first, second = map(capitalised, node["answers"])
+        first, second = map(begun, node["answers"])
         steps.append(f"{node['asked']} {first}: {after(node['yes'])}. {second}: {after(node['no'])}.{unknown}")
     return tuple(steps)

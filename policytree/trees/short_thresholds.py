@@ -18,7 +18,7 @@ def readable(tree: Tree, X: np.ndarray) -> Tree:
 
 
 def with_two_values(tree: Tree, X: np.ndarray) -> Tree:
-    """The same tree whose questions about zeros and ones, by encoded rows (n, p), say "= 0" and not "≤ 0"."""
+    """The same tree whose questions about zeros and ones, by encoded rows (n, p), have the answers 0 and 1."""
     features = []
     for feature, column in zip(tree.features, X.T, strict=True):
         two_valued = feature.kind != CATEGORICAL and set(np.unique(column[~np.isnan(column)])) <= {0.0, 1.0}

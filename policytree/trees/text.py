@@ -20,7 +20,15 @@ SINGULAR = {
     "children": "child",
     "leaves": "leaf",
     "calories": "calorie",
-}  # others lose their s
+    "series": "series",
+    "species": "species",
+    "movies": "movie",
+}  # others lose their s, es or ies
+#: Words of units that are surely plurals, wherever they follow a number.
+MEASURES = frozenset({
+    "seconds", "minutes", "hours", "days", "nights", "weeks", "months", "years", "dollars", "euros", "pounds", "points",
+    "degrees", "calories", "visits", "admissions", "events", "attacks", "infections", "injuries", "falls",
+})  # fmt: skip
 
 
 def format_number(value: float, digits: int = 5) -> str:
@@ -86,7 +94,8 @@ def question(tree: Tree, node: int, *, missing: bool = True) -> str:
     """The question of an inner node as it is asked: "age ≤ 50? (missing → yes)", or "sex?" of two named values."""
     side = missing_label(tree, node) if missing else ""
     feature = tree.features[tree.feature[node]]
-    asked = split_label(tree, node, missing=False) if _names(tree, node) is None else shown(feature.name)
+    named = _names(tree, node) is not None  # labels of questionnaires may be questions already
+    asked = shown(feature.name).removesuffix("?") if named else split_label(tree, node, missing=False)
     return f"{asked}?" + (f" ({side})" if side else "")
 
 
@@ -110,26 +119,31 @@ def missing_label(tree: Tree, node: int) -> str:
 
 
 def counted(n: int, unit: str = "rows") -> str:
-    """A number of rows in words: "1,204 people", "1 person"."""
-    return with_unit(f"{n:,}", unit)
+    """A number of things in words, which end in a plural: "1,204 people", "1 person"."""
+    first, last = unit.rpartition(" ")[::2]
+    return " ".join(filter(None, [f"{n:,}", first, singular(last) if n == 1 else last]))
 
 
 def with_unit(number: str, unit: str) -> str:
-    """A number as it is written, with its unit: "2 days", "1 day", "1.0 days", "1 degree Celsius"."""
+    """A number as it is written, with its unit: "2 days", "1 day", "1.0 days", "1 million dollars", "1 % of days"."""
     words = unit.split(" ")
-    plural = next((k for k, word in enumerate(words) if _singular(word) != word), None)
-    if number == "1" and plural is not None:
-        words[plural] = _singular(words[plural])
+    for k, word in enumerate(words if number == "1" else []):
+        if word in MEASURES:
+            words[k] = singular(word)
+        if word in MEASURES or word in ("million", "thousand", "hundred") or not word.replace("-", "").isalpha():
+            break
+        if word in ("per", "of", "a", "an", "in"):
+            break
     return " ".join([number, *words]).rstrip()
 
 
-def _singular(word: str) -> str:
-    """The singular of a plural; any other word ("Celsius", "s", "mg") as it is."""
-    if word in SINGULAR:
-        return SINGULAR[word]
-    if len(word) <= len("lbs") or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return word
-    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
+def singular(plural: str) -> str:
+    """The singular of a plural of English, by its ending but for those of :data:`SINGULAR`."""
+    if plural in SINGULAR:
+        return SINGULAR[plural]
+    if plural.endswith("ies"):
+        return f"{plural[:-3]}y"
+    return plural.removesuffix("es" if plural.endswith(("sses", "shes", "ches", "xes")) else "s")
 
 
 def _rows_of_leaf(tree: Tree, node: int, start: str = "", end: str = "") -> str:
@@ -177,7 +191,7 @@ def export_text(tree: Tree, *, missing: bool = True) -> str:
 
 
 def branches(first: str, second: str, before: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Of two answers in a text what stands before the node's own line, and before those below it."""
+    """For each of two answers, the text before its node's own line, and the text before the lines below that."""
     width = max(len(first), len(second)) + 2
     blank = " " * (width + 3)
     return (f"{before}├─ {f'{first}:':<{width}}", f"{before}│{blank[1:]}"), (

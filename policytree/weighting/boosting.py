@@ -75,7 +75,7 @@ class Boosted:
     def with_columns(self, Z: np.ndarray, fixed: np.ndarray, rounds: Sequence[int]) -> np.ndarray:
         """Predictions (V, n) after ``rounds[v]`` rounds where the columns after those of ``Z`` are ``fixed[v]``.
 
-        Of one output.
+        The model has one output.
         """
         last = max(self.booster.current_iteration(), 1)
         rounds = [min(r, last) for r in rounds]

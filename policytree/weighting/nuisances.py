@@ -285,7 +285,7 @@ class CrossFitted:
     assignment: CrossFit | None = None
 
     def only(self, *parts: str) -> CrossFitted:
-        """The same without other models: nobody waits for predictions that are not asked for."""
+        """The same without other models, which then predict nothing."""
         others = {"regression", "propensity", "observation", "uptake", "participation", "assignment"} - set(parts)
         without: dict[str, Any] = dict.fromkeys(others)
         return replace(self, **without)

@@ -65,7 +65,7 @@ def test_known_propensity_of_many_forms_gives_the_same_table(rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "runs"), [("no effect, n=300, 2 arms", 20), ("effects, n=300, 2 arms", 10)])
+@pytest.mark.parametrize(("name", "runs"), [("no effect, n=300, 2 arms", 40), ("effects, n=300, 2 arms", 20)])
 def test_held_out_intervals_cover_the_rules_that_were_judged(name, runs):
     """Two cells of benchmarks/held_out_coverage.py, which keeps the result of 1,000 runs of each.
 

@@ -16,7 +16,15 @@ from policytree import PolicyTree
 from policytree.data.features import Feature
 from policytree.exceptions import InputError
 from policytree.serialization import check_tree, from_dict, from_json, save_text, to_dict, to_json
-from policytree.trees.text import export_graphviz, export_text, format_threshold, split_label, to_rules, with_unit
+from policytree.trees.text import (
+    counted,
+    export_graphviz,
+    export_text,
+    format_threshold,
+    split_label,
+    to_rules,
+    with_unit,
+)
 from policytree.trees.tree import Tree
 
 
@@ -203,9 +211,22 @@ def test_a_shown_threshold_parts_whole_numbers_as_the_real_one(value):
         ("mg", "1 mg"),
         ("s", "1 s"),
         ("mass", "1 mass"),
+        ("million dollars", "1 million dollars"),
+        ("% of days", "1 % of days"),
+        ("falls per 1,000 days", "1 fall per 1,000 days"),
+        ("deaths per 1,000 days", "1 deaths per 1,000 days"),
+        ("series", "1 series"),
+        ("analyses", "1 analyses"),
         ("", "1"),
     ],
 )
 def test_one_of_a_unit_is_singular(unit, one):
     assert with_unit("1", unit) == one
     assert with_unit("1.0", unit) == f"1.0 {unit}".rstrip() and with_unit("21", unit) == f"21 {unit}".rstrip()
+
+
+@pytest.mark.parametrize(
+    ("unit", "one"), [("people", "person"), ("lung glasses", "lung glass"), ("boxes", "box"), ("families", "family")]
+)
+def test_one_thing_is_singular(unit, one):
+    assert counted(1, unit) == f"1 {one}" and counted(1_204, unit) == f"1,204 {unit}"

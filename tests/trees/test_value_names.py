@@ -90,3 +90,35 @@ def test_notes_of_a_leaf_stand_in_lines():
     tree = PolicyTree(max_depth=0).fit([[1.0], [2.0]], [[1.0, 0.0], [1.0, 0.0]]).tree_
     display = PolicyTreeDisplay(tree, notes={0: "got: none 48\n2.67 days more"}).plot()
     assert display.boxes_[0].get_text().splitlines()[-2:] == ["got: none 48", "2.67 days more"]
+
+
+@pytest.mark.parametrize("width", [None, "column"])
+def test_long_answers_stand_clear_of_each_other_and_of_boxes(width):
+    """They stand on the lines between boxes, where "yes" and "no" always had a place."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"smokes": rng.integers(0, 2, 80).astype(float), "old": rng.integers(0, 2, 80).astype(float)})
+    gain = np.where((X["smokes"] > 0) == (X["old"] > 0), 1.0, -1.0)
+    tree = PolicyTree(max_depth=2).fit(X, pd.DataFrame({"a": 0.1 * X["old"], "b": gain})).tree_
+    labels = {
+        "smokes": Label("Do you smoke?", values={"0": "has never smoked regularly in life", "1": "$5 a day or $6"}),
+        "old": Label("Age", values={"0": "younger than sixty years", "1": "sixty years or older"}),
+    }
+    display = PolicyTreeDisplay.from_tree(labelled(with_two_values(tree, X.to_numpy()), labels), width=width)
+    figure = display.figure_
+    figure.canvas.draw()
+    boxes = [box.get_window_extent() for box in display.boxes_.values()]
+    said = [text for text in figure.axes[0].texts if text not in display.boxes_.values()]
+    assert len(said) == tree.node_count - 1 and any("regularly" in text.get_text() for text in said)
+    words = [text.get_window_extent() for text in said]
+    for k, word in enumerate(words):
+        assert not any(word.overlaps(other) for other in [*words[:k], *words[k + 1 :], *boxes])
+
+
+def test_labels_that_are_questions_and_names_are_written_as_they_are():
+    X = pd.DataFrame({"smokes": [0.0, 0.0, 1.0, 1.0]})
+    tree = PolicyTree(max_depth=1).fit(X, pd.DataFrame({"a": [0.0] * 4, "b": [-1.0, -1.0, 1.0, 1.0]})).tree_
+    labels = {"smokes": Label("Do you smoke?", values={"0": "pN0", "1": "pN+"})}
+    named = labelled(with_two_values(tree, X.to_numpy()), labels)
+    assert export_text(named).startswith("Do you smoke?\n├─ pN0: ")
+    steps = checklist(outline(named, X.to_numpy(), {}).root)
+    assert steps == ("Do you smoke? pN0: give a. pN+: give b. Not known: as pN0.",)

@@ -9,8 +9,7 @@ import numpy as np
 from policytree.data.features import CATEGORICAL, shown
 from policytree.regimes.treatment_regime import TreatmentRegime
 from policytree.report.content import Block, Facts, Fold, Picture, Section, Steps, Table, Words
-from policytree.report.material import capitalised
-from policytree.report.outline import checklist, outline, rules
+from policytree.report.outline import begun, checklist, outline, rules
 from policytree.report.regime_material import RegimeMaterial
 from policytree.report.sections.tree import SHORTENED, missing_words
 from policytree.serialization import to_dict
@@ -184,7 +183,7 @@ def _walk(tree: Tree, history: np.ndarray, leaf: int) -> str:
     while not tree.is_leaf[node]:
         below = int(tree.children_left[node])
         yes = _is_below(tree, below, leaf)
-        said.append(f"{question(tree, node, missing=False)} {capitalised(answers(tree, node)[not yes])}.")
+        said.append(f"{question(tree, node, missing=False)} {begun(answers(tree, node)[not yes])}.")
         nodes.append((node, yes))
         node = below if yes else int(tree.children_right[node])
     treatment = tree.actions[tree.action[node]]
