@@ -101,3 +101,33 @@ def test_trees_that_rounding_cannot_tell_apart_are_told_apart(rng, n_actions, ev
     found = solve_direct(Problem(bin_matrix(X), losses.astype(float), 0.0, 2))
     assert found.status is Status.OPTIMAL
     assert found.objective == found.lower_bound == oracles.best_objective_fast(oracles.code_columns(X), losses)
+
+
+def one_feature_without_errors() -> tuple[np.ndarray, np.ndarray]:
+    """Columns and whole losses in which four rows' errors cancel in every quarter of column b, but not of column a.
+
+    The best tree begins with a, and its rounded value is a unit above that of the best tree that begins with b: so a
+    tree of which rounding hides nothing meets one of which it hides something.
+    """
+    rng, B, n, shift = np.random.default_rng(0), 300, 17_000, 20
+    every = rng.permutation(2 * B * B)
+    X = np.stack([every // (2 * B), every // 2 % B, every % 2])
+    alone = (X[1] == 0) | (X[0] <= 1)  # these rows stand in blocks of one code
+    a, b, h = X = X[:, np.concatenate([np.flatnonzero(alone), np.flatnonzero(~alone)[: n - alone.sum()]])]
+    low_b, low_a = (a > 151) & (b == 151), (b > 151) & (a == 151)  # what a cut of either feature at 151 leaves over
+    unit = rng.integers(150_000, 230_000, n)
+    unit[low_b | low_a] //= 10
+    unit[np.flatnonzero(low_b)[0]] += unit[low_a].sum() + 1 - unit[low_b].sum()
+    losses = np.where((a <= 150) ^ (b <= 150) ^ low_b ^ low_a, -1, 1) * unit * 2**shift
+    for A, H in np.ndindex(2, 2):
+        (i,) = np.flatnonzero((b == 0) & (a == A) & (h == H))
+        losses[i] += (2 ** (shift - 1) - 1) * (1 - 2 * (A ^ H))
+    return X.T.astype(float), np.column_stack([np.zeros(n, np.int64), losses])
+
+
+def test_rounding_may_hide_nothing_of_one_feature_and_something_of_another():
+    """The tree that begins with column b was taken for the best one, and proved: a reader of the change found it."""
+    X, losses = one_feature_without_errors()
+    found = solve_direct(Problem(bin_matrix(X), losses.astype(float), 0.0, 2))
+    assert found.status is Status.OPTIMAL
+    assert found.objective == found.lower_bound == oracles.best_objective_fast(oracles.code_columns(X), losses)

@@ -178,9 +178,10 @@ def _refreshing_after_additions(original: Callable) -> Callable:
         return sum(len(part) for each in registries for part in vars(each).values())
 
     def refresh(self):
-        if taken.get(self) != known(self):
+        now = known(self)  # before: what another thread adds meanwhile is looked for the next time
+        if taken.get(self) != now:
             original(self)
-            taken[self] = known(self)
+            taken[self] = now
 
     return refresh
 

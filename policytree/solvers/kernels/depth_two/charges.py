@@ -64,7 +64,7 @@ def sum_units(rows, units, block, index, by_code):
         if in_block and rows.bins[f] == 2:
             continue
         c, o = rows.codes[f], rows.offset[f]
-        if rows.bins[f] > 2:
+        if rows.bins[f] != 2:
             for i in index:
                 by_code[o + np.int64(c[i])] += units[i]
             continue

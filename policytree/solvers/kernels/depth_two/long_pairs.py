@@ -165,7 +165,9 @@ def try_chosen(f, n, rows, rules, leaves, work, at, chosen, tree, slack):
         if slack > 0:
             mark_near(f, chosen.cuts[j], j, rows, rules, work, at, slack)
         here = Found(value + slack, f, chosen.cuts[j])
-        if here.value >= low and slack > 0:  # at the same bound, too, the tree may cost less
+        # At the same bound, too, the tree may cost less. If rounding hides nothing of this feature (no slack), it may
+        # still hide something of the best tree's.
+        if here.value >= low and (slack > 0 or low < best.value):
             best = make_exact(rows, rules, leaves, work, best, low, best_wanted)
             low = best.value
             here = make_exact(rows, rules, leaves, work, here, value, here_wanted)
