@@ -18,6 +18,11 @@ def option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def spelt(options: type) -> dict[str, str]:
+    """The options of a dataclass as they are typed, by the names of its fields."""
+    return {said.name: said.metadata["named"] or option(said.name) for said in fields(options)}
+
+
 def asked(
     metavar: str, help_text: str, panel: str, default: Any = None, *, named: str = "", least: float | None = None
 ) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from policytree.cli.option_fields import option
+from policytree.cli.option_fields import option, spelt
 from policytree.cli.study_options import KINDS, STUDY
+from policytree.cli.tree_fields import TreeOptions
 from policytree.common.option_words import typed
 
 _OF_STUDY = {name: option(options[0]) for name, options in STUDY.items() if options}
@@ -26,17 +27,18 @@ OPTIONS = {
     "event": "--event-column", "entry": "--entry-column", "instrument": "--instrument",
 }  # fmt: skip
 ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)}) \(column ('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\)")
-SPELT = {"sample_weight": "--weights", "n_jobs": "--jobs", "feature_costs": "--feature-cost"}
-SPELT |= {
+SPELT = {
+    "sample_weight": "--weights",
+    "n_jobs": "--jobs",
     "The largest share": "--max-share",
     "The smallest share": "--min-share",
     "ExpectedCost": "--max-expected-cost",
 }
-SPELT |= {"feature_groups": "--feature-group", "budget_costs": "--budget-cost"} | {
-    name: f"--{name.replace('_', '-')}"
+SPELT |= {
+    name: spelt(TreeOptions)[name]
     for name in (
-        "repeated_features", "min_samples_leaf", "max_leaf_nodes", "time_limit",
-        "min_samples_per_treatment", "root_feature", "split_features", "max_depth",
+        "feature_costs", "feature_groups", "budget_costs", "repeated_features", "min_samples_leaf", "max_leaf_nodes",
+        "time_limit", "min_samples_per_treatment", "root_feature", "split_features", "max_depth",
     )
 }  # fmt: skip
 ALONE = re.compile(rf"(?<![\w'\"-])({'|'.join(SPELT)})\b(?![='\"]| \(column)")

@@ -278,9 +278,12 @@ def _as_float64(value) -> float:
 
 def _plain_numbers(column) -> np.ndarray | None:
     """A column that is numpy's integers, floats or booleans anyway, as float64; None if it is of another type."""
-    dtype = getattr(column, "dtype", None)
-    plain = isinstance(dtype, np.dtype) and dtype.kind in "iufb"  # of pandas: other libraries have types of their own
-    return column.to_numpy(dtype=np.float64) if plain else None
+    return column.to_numpy(dtype=np.float64) if _is_plain(getattr(column, "dtype", None)) else None
+
+
+def _is_plain(dtype) -> bool:
+    """Whether a type is one of numpy's integers, floats or booleans: libraries but pandas have types of their own."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "iufb"
 
 
 def _numbers_of_frame(X) -> np.ndarray | None:
@@ -293,7 +296,7 @@ def _numbers_of_frame(X) -> np.ndarray | None:
     if pandas is None or not isinstance(X, pandas.DataFrame) or not X.shape[1]:
         return None
     types = set(X.dtypes)
-    if not all(isinstance(dtype, np.dtype) and dtype.kind in "iufb" for dtype in types):
+    if not all(map(_is_plain, types)):
         return None
     numbers = np.asfortranarray(X.to_numpy(dtype=np.float64, copy=True))  # read column by column from here on
     wide = any(dtype.kind in "iu" and dtype.itemsize == 8 for dtype in types)

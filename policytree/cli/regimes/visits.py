@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from policytree.cli.limits import Limits
+from policytree.cli.option_fields import spelt
 from policytree.cli.outcomes import event_meaning, kind_of_outcome
 from policytree.cli.propensities import ESTIMATED, propensity_of
 from policytree.cli.records import Job
@@ -16,7 +17,7 @@ from policytree.cli.study import OUTCOME_OPTIONS, features_of, percentages, refu
 from policytree.cli.study_options import StudyOptions, option, refuse_unnamed
 from policytree.cli.tables import by_treatment, column_names, number_in, read_table, require_column
 from policytree.cli.tree_fields import TreeOptions
-from policytree.cli.wording import SPELT, in_options
+from policytree.cli.wording import in_options
 from policytree.evaluation.estimates import DIRECTIONS
 from policytree.exceptions import InputError, quoted
 from policytree.regimes.checking import check_stages
@@ -166,7 +167,7 @@ def refuse_single(job: Job) -> None:
         "--offer-cost": options.offer_cost,
         "--taker-cost": options.taker_cost, "--target-people": job.target_people, "--study-column": job.study_column,
         "--honest": job.honest, "--stability": job.stability, "--labels": job.labels,
-        **{SPELT.get(name, option(name)): tree[name] for name in OF_ONE_DECISION},
+        **{spelt(TreeOptions)[name]: tree[name] for name in OF_ONE_DECISION},
         "--limit": options.limit, "--at-least": options.at_least, "--also": options.also, "--parity": options.parity,
         "--value-parity": options.value_parity, "--worst-group": options.worst_group, "--subgroups": options.subgroups,
         "--randomized": options.randomized or None, "--black-box": job.black_box or None,
